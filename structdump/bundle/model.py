@@ -238,7 +238,9 @@ class Artifact(Model):
     phase: Phase | None = None
     compile_id: str | None = None
     attempt: int | None = None
-    graph_id: str | None = Field(None, description="AOTAutograd's name of the graph, such as model__0_forward")
+    graph_id: str | None = Field(
+        None, description="AOTAutograd's name of the graph, such as model__0_forward"
+    )
     direction: Direction | None = None
     subgraph: Subgraph | None = None
     language: str = "text"
