@@ -160,7 +160,7 @@ def read_file(path: Path) -> dict[str, Any]:
             if sys.version_info >= (3, 11):
                 import tomllib
             else:
-                import tomli as tomllib
+                import tomli as tomllib  # type: ignore[import-not-found] # installed on Python 3.10 alone
             data = tomllib.loads(raw.decode())
     except ValueError as error:
         raise ConfigError(

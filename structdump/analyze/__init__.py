@@ -1,0 +1,1 @@
+"""What can be learned from bundles: differences, merges, tables, repros, trees."""

@@ -1,0 +1,1 @@
+"""The file: its model, codec, journal, writer, reader and redaction."""

@@ -1,0 +1,1 @@
+"""Bundles shown to people: terminal and HTML."""

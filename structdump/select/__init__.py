@@ -1,0 +1,1 @@
+"""Which artifacts to keep: level and filters, then the byte budget."""

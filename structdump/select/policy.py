@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fnmatch import translate
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -38,9 +38,9 @@ class Patterns:
     def verdict(self, *names: str | None) -> bool | None:
         """Decide on an artifact that is known by any of `names`."""
         state = self._default
-        forms = [_normal(n) for n in names if n]
-        for regex, positive in self._rules:
-            if any(regex.match(form) for form in forms):
+        known = [n for n in names if n]
+        for matches, positive in self._rules:
+            if any(matches(name) for name in known):
                 state = positive
         return state
 
@@ -106,7 +106,7 @@ class Policy:
             return Decision("drop" if base == "drop" else "index", f"filter:{field}")
         if verdict or self.kinds.verdict(kind) or base in ("text", "winner"):
             return Decision("keep", "")
-        return Decision(base, "level")
+        return Decision("drop" if base == "drop" else "index", "level")
 
     def _name_verdict(
         self, kind: str, name: str, stage: str | None, phase: str | None
@@ -124,8 +124,8 @@ def _normal(name: str) -> str:
     return name.lower().replace("_", " ")
 
 
-def _compile(pattern: str) -> re.Pattern[str]:
+def _compile(pattern: str) -> Callable[[str], object]:
     if pattern.startswith("re:"):
-        # Names are compared in their normal form, so underscores in an expression mean spaces too.
-        return re.compile(f".*?(?:{pattern[3:].replace('_', '[_ ]')})", re.IGNORECASE | re.DOTALL)
-    return re.compile(translate(_normal(pattern)))
+        return re.compile(pattern[3:], re.IGNORECASE).search
+    glob = re.compile(translate(_normal(pattern)))
+    return lambda name: glob.match(_normal(name))

@@ -1,0 +1,1 @@
+"""Where artifacts come from: live hooks, dump directories, trace logs."""
