@@ -1,0 +1,383 @@
+"""JSON and zstd, with their traps dealt with once: the only module that imports orjson and zstandard.
+
+Traps (orjson 3.13, zstandard 0.25):
+
+- orjson raises on integers over 64 bits, lone surrogates, bytes and keys that are no strings, and
+  takes the last of duplicate keys; `dumps` and `loads` here do neither.
+- `ZstdDecompressor.decompress()` returns the first frame only and ignores `max_output_size` when
+  the frame states its size; `stream_reader` ends quietly when the data is cut. So `frames` walks
+  the frames itself and `inflate` decompresses them one at a time, against a `Meter`.
+- `threads=` changes the bytes; frames are compressed with one thread each, several side by side.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import hashlib
+import json
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+from typing import IO, Any, NamedTuple
+
+import orjson
+import zstandard
+
+from structdump.errors import CorruptError, LimitError, TruncatedError
+
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+LEVEL = 3  # of bundles; the zstd command's default
+JOURNAL_LEVEL = 1
+MAX_WINDOW = 1 << 27  # bytes; what the zstd command accepts without --long
+_CHUNK = 1 << 20
+_DEEPEST = 60  # levels that dumps writes before it cuts; readers accept Limits.nesting
+_MOST_NODES = 2_000_000  # values that dumps rewrites by hand before it cuts
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """What opening a file may cost. Bytes are decompressed bytes; every excess raises LimitError."""
+
+    decompressed: int = 4 << 30
+    """bytes of the whole document"""
+    ratio: int = 1000
+    """decompressed bytes per compressed byte, once past 16 MiB; real bundles stay under 200"""
+    text: int = 512 << 20
+    """bytes of one text"""
+    head: int = 512 << 20
+    """bytes of everything before the texts"""
+    artifacts: int = 1_000_000
+    nodes: int = 8_000_000
+    """JSON values in the head, or in one journal record"""
+    nesting: int = 100
+
+
+class Meter:
+    """Counts what decompression yields and raises LimitError when it passes the limits."""
+
+    def __init__(self, limits: Limits, compressed: int):
+        self.limits = limits
+        self.allowed = min(limits.decompressed, max(16 << 20, compressed * limits.ratio))
+        self.used = 0
+
+    def add(self, count: int) -> None:
+        """Count `count` more bytes of output."""
+        self.used += count
+        if self.used > self.allowed:
+            raise LimitError(
+                f"the file inflates to more than {self.allowed:,} bytes, more than a bundle of its size "
+                "may hold; if you trust it, load it with larger structdump.bundle.reader.Limits"
+            )
+
+
+# --- JSON -----------------------------------------------------------------------------------
+
+
+def clean(text: str) -> str:
+    r"""Return `text` as it can be stored as UTF-8: lone surrogates become `\udc80`-like escapes.
+
+    Example: `clean("a\udcff") == "a\\udcff"`.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace").decode()
+    return text
+
+
+def digest(text: str) -> str:
+    """Return the first 32 hex digits of the SHA-256 of the text's UTF-8 bytes as stored.
+
+    Example: `digest("") == "e3b0c44298fc1c149afbf4c8996fb924"`.
+    """
+    return digest_bytes(clean(text).encode())
+
+
+def digest_bytes(data: bytes) -> str:
+    """`digest` of a text that is UTF-8 bytes already."""
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+def dumps(obj: Any) -> bytes:
+    """Return `obj` as compact JSON in UTF-8. Never raises, and the same value gives the same bytes.
+
+    Integers over 64 bits become strings, NaN and infinities null, bytes and lone surrogates escaped
+    text, other keys strings, sets sorted lists, cycles `"<cycle>"`, and unknown objects their
+    `str()` without memory addresses.
+
+    Example: `dumps({1: {"b", "a"}, "x": float("nan")}) == b'{"1":["a","b"],"x":null}'`.
+    """
+    try:
+        return orjson.dumps(obj, default=_leaf)
+    except (TypeError, RecursionError):  # orjson.JSONEncodeError is a TypeError
+        return orjson.dumps(_Plain().of(obj, 0), default=_leaf)
+
+
+def _leaf(obj: Any) -> Any:
+    """Return something that orjson can write for an object that it does not know."""
+    if isinstance(obj, (bytes, bytearray, memoryview)):
+        return bytes(obj).decode("utf-8", "backslashreplace")
+    if isinstance(obj, (set, frozenset)):
+        return sorted(obj, key=repr)
+    if isinstance(obj, Mapping):
+        return dict(obj)
+    if isinstance(obj, PurePath):
+        return clean(str(obj))
+    if hasattr(type(obj), "model_dump"):
+        return obj.model_dump(by_alias=True)
+    try:
+        return clean(_ADDRESS.sub("", str(obj)))
+    except Exception:  # noqa: BLE001  # a foreign __str__ may raise anything; a bundle must still be written
+        return f"<{type(obj).__module__}.{type(obj).__qualname__}>"
+
+
+class _Plain:
+    """Rebuilds a value from what orjson accepts; used only after orjson refused the value."""
+
+    def __init__(self) -> None:
+        self.nodes = 0
+        self.open: set[int] = set()
+
+    def of(self, obj: Any, depth: int) -> Any:
+        self.nodes += 1
+        if isinstance(obj, enum.Enum):
+            obj = obj.value
+        if isinstance(obj, str):
+            return clean(str(obj))
+        if obj is None or isinstance(obj, (bool, float)):
+            return obj
+        if isinstance(obj, int):
+            return int(obj) if -(1 << 63) <= obj < 1 << 64 else _digits(obj)
+        if depth >= _DEEPEST or self.nodes > _MOST_NODES:
+            return "<cut>"
+        if id(obj) in self.open:
+            return "<cycle>"
+        self.open.add(id(obj))
+        try:
+            return self._inner(obj, depth + 1)
+        finally:
+            self.open.discard(id(obj))
+
+    def _inner(self, obj: Any, depth: int) -> Any:
+        if isinstance(obj, Mapping):
+            return {_key(k): self.of(v, depth) for k, v in obj.items()}
+        if isinstance(obj, (list, tuple)):
+            return [self.of(v, depth) for v in obj]
+        if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
+            return {f.name: self.of(getattr(obj, f.name, None), depth) for f in dataclasses.fields(obj)}
+        return self.of(_leaf(obj), depth)
+
+
+def _digits(number: int) -> str:
+    try:
+        return str(number)
+    except ValueError:  # Python refuses to print more than 4300 digits
+        return hex(number)
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, str):
+        return clean(str(key))
+    if key is None or isinstance(key, bool):
+        return {None: "null", True: "true", False: "false"}[key]
+    return str(_leaf(key)) if not isinstance(key, int) else _digits(key)
+
+
+def loads(data: bytes, limits: Limits = Limits()) -> Any:  # noqa: B008  # frozen
+    """Parse JSON strictly and within bounds.
+
+    Raises TruncatedError when the text ends before the value does, CorruptError on anything that is
+    no JSON (duplicate keys, NaN, lone surrogates and invalid UTF-8 among it), and LimitError on
+    nesting or sizes beyond `limits`, before memory is spent on them.
+
+    Example: `loads(b'{"a": 1}') == {"a": 1}`.
+    """
+    whole = _check_structure(data, limits)
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError as e:
+        if not whole:
+            raise TruncatedError("the JSON ends in the middle: the file was cut; copy it again") from None
+        raise CorruptError(f"this is not valid JSON: {e}") from None
+    if orjson.dumps(value) == data:  # written as we write: nothing was lost, so no key stood twice
+        return value
+    return json.loads(data, object_pairs_hook=_unique, parse_int=_integer)
+
+
+def loads_text(data: bytes) -> str:
+    """Parse one JSON string; CorruptError if it is anything else."""
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError as e:
+        raise CorruptError(f"a text is not valid JSON: {e}") from None
+    if not isinstance(value, str):
+        raise CorruptError("a text is not a string")
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise CorruptError("an object holds the same key twice")
+    return result
+
+
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) <= 40 else float(digits)
+
+
+def _check_structure(data: bytes, limits: Limits) -> bool:
+    """Check nesting and number of values without parsing; return False if the JSON is unfinished."""
+    brackets, values, in_string = bytearray(), 0, False
+    start = 0
+    while start < len(data):
+        stop = min(start + _CHUNK, len(data))
+        while stop < len(data) and data[stop - 1] == 0x5C:  # never cut behind a backslash
+            stop += 1
+        # With escaped backslashes and then escaped quotes gone, each quote left begins or ends a string.
+        parts = data[start:stop].replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')
+        outside = b"".join(parts[in_string::2])
+        in_string ^= len(parts) % 2 == 0
+        values += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
+        if values > limits.nodes:
+            raise LimitError(
+                f"the JSON holds more than {limits.nodes:,} values, more than a bundle may; "
+                "if you trust it, load it with larger structdump.bundle.reader.Limits"
+            )
+        brackets += outside.translate(None, _NO_BRACKETS)
+        start = stop
+    for _ in range(limits.nesting):
+        if not brackets:
+            break
+        shorter = brackets.replace(b"[]", b"").replace(b"{}", b"")
+        if len(shorter) == len(brackets):
+            break
+        brackets = shorter
+    if brackets.count(b"[") + brackets.count(b"{") > limits.nesting:
+        raise LimitError(f"the JSON is nested deeper than {limits.nesting} levels, deeper than a bundle is")
+    unclosed = in_string or (brackets and not brackets.translate(None, b"[{"))
+    return not unclosed
+
+
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
+# --- zstd -----------------------------------------------------------------------------------
+
+_local = threading.local()
+
+
+def compress(data: bytes) -> bytes:
+    """Return `data` as one zstd frame with its size and a checksum; the same bytes on every machine."""
+    compressor = getattr(_local, "compressor", None)
+    if compressor is None:  # one per thread: a compressor must not be used by two at once
+        compressor = _local.compressor = zstandard.ZstdCompressor(
+            level=LEVEL, write_checksum=True, write_content_size=True
+        )
+    result: bytes = compressor.compress(data)
+    return result
+
+
+class FlushingCompressor:
+    """One zstd frame that can be read up to the last `add`, whenever the process dies."""
+
+    def __init__(self) -> None:
+        self._frame = zstandard.ZstdCompressor(level=JOURNAL_LEVEL).compressobj()
+
+    def add(self, *parts: bytes) -> bytes:
+        """Return the compressed bytes of `parts`, complete in themselves."""
+        out = [self._frame.compress(part) for part in parts]
+        out.append(self._frame.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK))
+        return b"".join(out)
+
+    def finish(self) -> bytes:
+        """Return what ends the frame."""
+        return self._frame.flush(zstandard.COMPRESSOBJ_FLUSH_FINISH)
+
+
+class Frame(NamedTuple):
+    """Where one zstd frame lies in the data, and the size that it says it has (None: not said)."""
+
+    start: int
+    end: int
+    size: int | None
+
+
+def frames(data: bytes | memoryview) -> Iterator[Frame]:
+    """Walk the zstd frames by their headers, without decompressing; skippable frames are left out.
+
+    Raises TruncatedError where the data ends within a frame, CorruptError where no frame begins.
+    """
+    view, at = memoryview(data), 0
+    while at < len(view):
+        start, head = at, bytes(view[at : at + 18])
+        if len(head) < 4:
+            raise TruncatedError(_CUT)
+        if head[:4] != ZSTD_MAGIC:
+            if head[1:4] != b"\x2a\x4d\x18" or head[0] & 0xF0 != 0x50:
+                raise CorruptError(f"there is no zstd frame at byte {at:,} where one must begin")
+            at += 8 + int.from_bytes(head[4:8], "little")
+            if len(head) < 8 or at > len(view):
+                raise TruncatedError(_CUT)
+            continue
+        try:
+            at += zstandard.frame_header_size(head)
+            if at > len(view):
+                raise TruncatedError(_CUT)
+            params = zstandard.get_frame_parameters(head)
+        except zstandard.ZstdError as e:
+            if len(head) < 18:
+                raise TruncatedError(_CUT) from None
+            raise CorruptError(f"the zstd frame at byte {start:,} has a bad header: {e}") from None
+        last = 0
+        while not last:
+            block = int.from_bytes(view[at : at + 3], "little")
+            last, kind = block & 1, block >> 1 & 3
+            at += 3 + (1 if kind == 1 else block >> 3)
+            if at > len(view):
+                raise TruncatedError(_CUT)
+            if kind == 3:
+                raise CorruptError(f"the zstd frame at byte {start:,} holds a damaged block")
+        at += 4 * params.has_checksum
+        if at > len(view):
+            raise TruncatedError(_CUT)
+        unknown = params.content_size == zstandard.CONTENTSIZE_UNKNOWN
+        yield Frame(start, at, None if unknown else params.content_size)
+
+
+_CUT = "the file ends before the bundle does: it was cut while copied or uploaded; get it again"
+
+
+def inflate(data: bytes | memoryview, frame: Frame, meter: Meter) -> bytes:
+    """Decompress one frame of `data`. Raises CorruptError on damage, LimitError through the meter."""
+    piece = memoryview(data)[frame.start : frame.end]
+    try:
+        if frame.size is not None:
+            meter.add(frame.size)
+            result: bytes = zstandard.ZstdDecompressor().decompress(piece)
+            return result
+        out = bytearray()
+        reader = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).stream_reader(piece)
+        while chunk := reader.read(_CHUNK):
+            meter.add(len(chunk))
+            out += chunk
+        return bytes(out)
+    except zstandard.ZstdError as e:
+        raise CorruptError(f"the compressed data is damaged: {e}; get the file again") from None
+
+
+def stream(file: IO[bytes] | bytes, meter: Meter) -> Iterator[bytes]:
+    """Yield the decompressed bytes of frames in a row, up to where the data is cut, in small chunks.
+
+    Ends quietly at a cut; raises CorruptError on damage.
+    """
+    decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW)
+    reader = decompressor.stream_reader(file, read_across_frames=True)
+    try:
+        while chunk := reader.read(_CHUNK):
+            meter.add(len(chunk))
+            yield chunk
+    except zstandard.ZstdError as e:
+        raise CorruptError(f"the compressed data is damaged: {e}") from None
