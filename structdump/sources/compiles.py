@@ -66,6 +66,7 @@ class CompileBook:
         self.versions: dict[str, str] = {}
         self.configs: dict[str, dict[str, Any]] = {}
         self.framework: dict[str, Any] = {}
+        self.loads: list[str] = []
 
     def seen(self, compile_id: str, attempt: int | None = None) -> None:
         """Note that something of this compile was seen; `attempt` counts from 0."""
@@ -131,6 +132,11 @@ class CompileBook:
         entry.cache_reason = entry.cache_reason or reason
         if key and (cache == "fx_graph" or entry.cache_key is None):
             entry.cache_key = key
+
+    def loaded(self, what: str) -> None:
+        """Note in words that something came ready-made from a cache which names no compile."""
+        if what not in self.loads and len(self.loads) < MAX_BREAKS:
+            self.loads.append(what)
 
     def symbol(self, compile_id: str, name: str, facts: Mapping[str, Any]) -> None:
         """Note facts of one symbolic shape, such as its hint, range and source."""
