@@ -186,7 +186,7 @@ def _key(key: Any) -> str:
     return str(_leaf(key)) if not isinstance(key, int) else _digits(key)
 
 
-def loads(data: bytes, limits: Limits = Limits()) -> Any:  # noqa: B008  # frozen
+def loads(data: bytes, limits: Limits = Limits()) -> Any:
     """Parse JSON strictly and within bounds.
 
     Raises TruncatedError when the text ends before the value does, CorruptError on anything that is
@@ -312,39 +312,39 @@ def frames(data: bytes | memoryview) -> Iterator[Frame]:
     """
     view, at = memoryview(data), 0
     while at < len(view):
-        start, head = at, bytes(view[at : at + 18])
-        if len(head) < 4:
-            raise TruncatedError(_CUT)
-        if head[:4] != ZSTD_MAGIC:
-            if head[1:4] != b"\x2a\x4d\x18" or head[0] & 0xF0 != 0x50:
-                raise CorruptError(f"there is no zstd frame at byte {at:,} where one must begin")
+        head = bytes(view[at : at + 18])  # a frame's header has at most 18 bytes
+        if head[:4] == ZSTD_MAGIC:
+            frame = _frame(view, at, head)
+            yield frame
+            at = frame.end
+        elif len(head) >= 4 and (head[1:4] != b"\x2a\x4d\x18" or head[0] & 0xF0 != 0x50):
+            raise CorruptError(f"there is no zstd frame at byte {at:,} where one must begin")
+        else:
             at += 8 + int.from_bytes(head[4:8], "little")
             if len(head) < 8 or at > len(view):
                 raise TruncatedError(_CUT)
-            continue
-        try:
-            at += zstandard.frame_header_size(head)
-            if at > len(view):
-                raise TruncatedError(_CUT)
-            params = zstandard.get_frame_parameters(head)
-        except zstandard.ZstdError as e:
-            if len(head) < 18:
-                raise TruncatedError(_CUT) from None
-            raise CorruptError(f"the zstd frame at byte {start:,} has a bad header: {e}") from None
-        last = 0
-        while not last:
-            block = int.from_bytes(view[at : at + 3], "little")
-            last, kind = block & 1, block >> 1 & 3
-            at += 3 + (1 if kind == 1 else block >> 3)
-            if at > len(view):
-                raise TruncatedError(_CUT)
-            if kind == 3:
-                raise CorruptError(f"the zstd frame at byte {start:,} holds a damaged block")
-        at += 4 * params.has_checksum
-        if at > len(view):
-            raise TruncatedError(_CUT)
-        unknown = params.content_size == zstandard.CONTENTSIZE_UNKNOWN
-        yield Frame(start, at, None if unknown else params.content_size)
+
+
+def _frame(view: memoryview, start: int, head: bytes) -> Frame:
+    try:
+        at = start + zstandard.frame_header_size(head)
+        params = zstandard.get_frame_parameters(head)
+    except zstandard.ZstdError as e:
+        if len(head) < 18:
+            raise TruncatedError(_CUT) from None
+        raise CorruptError(f"the zstd frame at byte {start:,} has a bad header: {e}") from None
+    last = 0
+    while not last and at < len(view):
+        block = int.from_bytes(view[at : at + 3], "little")
+        last, kind = block & 1, block >> 1 & 3
+        if kind == 3 and at + 3 <= len(view):
+            raise CorruptError(f"the zstd frame at byte {start:,} holds a damaged block")
+        at += 3 + (1 if kind == 1 else block >> 3)
+    at += 4 * params.has_checksum
+    if not last or at > len(view):
+        raise TruncatedError(_CUT)
+    unknown = params.content_size == zstandard.CONTENTSIZE_UNKNOWN
+    return Frame(start, at, None if unknown else params.content_size)
 
 
 _CUT = "the file ends before the bundle does: it was cut while copied or uploaded; get it again"

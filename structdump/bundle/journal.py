@@ -20,7 +20,7 @@ from structdump.bundle import codec
 from structdump.bundle.codec import Limits, Meter
 from structdump.errors import CorruptError, LimitError, NotABundleError
 
-SUFFIX = ".structdump-journal"
+SUFFIX = ".journal"
 FIRST_BYTES = b'{"t":"'
 _TEXT_START = b'{"t":"text","digest":"'
 _TEXT_AT = len(_TEXT_START) + 32 + len(b'","text":')
@@ -30,7 +30,7 @@ _DIGEST = re.compile(r"[0-9a-f]{32}")
 def beside(target: Path) -> Path:
     """Return a fresh name for the journal of `target`, in its directory.
 
-    Example: `run.json.zst` → `run.json.zst.3f9a51c2.structdump-journal`.
+    Example: `run.json.zst` → `run.json.zst.3f9a51c2.journal`.
     """
     return target.with_name(f"{target.name[:200]}.{secrets.token_hex(4)}{SUFFIX}")
 

@@ -1,0 +1,153 @@
+"""From a journal's records to a bundle without its texts: who is kept, what is missing, what adds up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from structdump import levels
+from structdump.bundle import journal
+from structdump.bundle.journal import JournalReader
+from structdump.bundle.model import Artifact, Bundle, Compile, HookError, Model, Omission, OmittedCount
+
+Rank = Callable[[Artifact], int]
+_M = TypeVar("_M", bound=Model)
+_STATE = (
+    "producer", "run", "level", "config", "environment", "completeness", "compiles", "omitted", "redactions",
+    "hook_errors",
+)  # fmt: skip
+
+
+def level_rank(artifact: Artifact) -> int:
+    """Return an artifact's row in the level table: the lower, the more valuable its text."""
+    return levels.rank(artifact.kind, artifact.stage, artifact.phase, artifact.changed)
+
+
+def from_journal(reader: JournalReader) -> Bundle:
+    """Read all records but the texts and return the bundle they make, its counts settled.
+
+    A journal without its end gives a bundle with `complete` False. A record that does not fit the
+    model loses the fields that don't, and `hook_errors` says so. Texts are neither kept nor parsed.
+    """
+    state: dict[str, Any] = {}
+    compiles: dict[str, Any] = {}
+    artifacts: list[Artifact] = []
+    problems: list[str] = []
+    present: set[str] = set()
+    reader.complete = False
+    for line in reader.lines():
+        text = journal.split_text(line)
+        if text is not None:
+            present.add(text[0])
+            continue
+        record = reader.record(line)
+        if record is None:
+            break
+        kind = record["t"]
+        if kind == "artifact":
+            artifact = fit(Artifact, record.get("artifact"), problems)
+            if artifact is not None:
+                artifacts.append(artifact)
+        elif kind == "compile" and isinstance(record.get("compile"), dict):
+            compiles[str(record["compile"].get("id"))] = record["compile"]
+        elif kind in ("head", "state"):
+            state.update((k, record[k]) for k in _STATE if k in record)
+    if "compiles" not in state or not reader.complete:
+        known = [c for c in state.get("compiles") or () if isinstance(c, dict)]
+        state["compiles"] = list({**{str(c.get("id")): c for c in known}, **compiles}.values())
+    bundle = _bundle(state, problems)
+    bundle.artifacts = artifacts
+    bundle.complete = reader.complete
+    if not reader.complete and artifacts:
+        # The counts of what was dropped were lost with the end, but every event took a number.
+        lost = (
+            max(a.seq for a in artifacts)
+            + 1
+            - len(artifacts)
+            - sum(o.dropped for o in bundle.omitted.values())
+        )
+        if lost > 0:
+            bundle.omitted.setdefault("unrecorded", OmittedCount()).dropped += lost
+    settle(bundle, present)
+    return bundle
+
+
+def _bundle(state: Mapping[str, Any], problems: list[str]) -> Bundle:
+    compiles = [fit(Compile, c, problems) for c in state.get("compiles") or ()]
+    rest = {k: v for k, v in state.items() if k != "compiles"}
+    bundle = fit(Bundle, rest, problems) or Bundle()
+    bundle.compiles = [c for c in compiles if c is not None]
+    bundle.hook_errors += [HookError(hook="writer", error=p) for p in dict.fromkeys(problems)]
+    return bundle
+
+
+def fit(model: type[_M], data: Any, problems: list[str]) -> _M | None:
+    """Return `data` as a model, without the fields that break it (named in `problems`); None if hopeless."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as e:
+        bad = {str(error["loc"][0]) for error in e.errors() if error["loc"]}
+    problems.append(f"{model.__name__}: bad {', '.join(sorted(bad)) or 'record'}")
+    if not isinstance(data, dict) or not bad & data.keys():
+        return None
+    return fit(model, {k: v for k, v in data.items() if k not in bad}, problems)
+
+
+def settle(bundle: Bundle, present: Iterable[str]) -> set[str]:
+    """Make the artifacts, the counts and the texts that are `present` agree; return the digests in use.
+
+    An artifact whose text is missing becomes indexed, with the reason `lost`. Afterwards
+    kept + indexed + dropped = seen.
+    """
+    present = set(present)
+    bundle.artifacts.sort(key=lambda a: a.seq)
+    used = set()
+    for artifact in bundle.artifacts:
+        if artifact.digest is None:
+            continue
+        if artifact.omitted is None and artifact.digest in present:
+            used.add(artifact.digest)
+        else:
+            omit(artifact, "lost")
+    count(bundle)
+    return used
+
+
+def omit(artifact: Artifact, reason: str) -> None:
+    """Turn a kept artifact into an indexed one that says how large its text was."""
+    if artifact.omitted is None:
+        artifact.omitted = Omission(reason=reason, bytes=artifact.bytes)
+    artifact.digest = artifact.bytes = None
+
+
+def count(bundle: Bundle) -> None:
+    """Set `completeness` and `omitted` to what the artifacts say; counts of dropped ones are taken as given."""
+    omitted = {
+        r: OmittedCount(dropped=o.dropped, bytes=o.bytes) for r, o in bundle.omitted.items() if o.dropped
+    }
+    sizes: dict[str, int] = {}
+    for artifact in bundle.artifacts:
+        if artifact.omitted is not None:
+            reason = artifact.omitted.reason
+            omitted.setdefault(reason, OmittedCount()).indexed += 1
+            sizes[reason] = sizes.get(reason, 0) + (artifact.omitted.bytes or 0)
+    for reason, size in sizes.items():
+        omitted[reason].bytes = max(omitted[reason].bytes, size)
+    bundle.omitted = dict(sorted(omitted.items()))
+    facts = bundle.completeness
+    facts.indexed = sum(o.indexed for o in omitted.values())
+    facts.dropped = sum(o.dropped for o in omitted.values())
+    facts.kept = len(bundle.artifacts) - facts.indexed
+    facts.seen = facts.kept + facts.indexed + facts.dropped
+
+
+def ranks(bundle: Bundle, rank: Rank) -> dict[str, int]:
+    """Return the value of each text in use: that of its most valuable artifact (lower is better)."""
+    best: dict[str, int] = {}
+    for artifact in bundle.artifacts:
+        if artifact.digest is not None:
+            value = rank(artifact)
+            best[artifact.digest] = min(value, best.get(artifact.digest, value))
+    return best

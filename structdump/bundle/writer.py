@@ -1,0 +1,188 @@
+"""Writing a bundle: beside its target under a random name, for its owner alone, then renamed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from structdump.bundle import assemble, codec, journal
+from structdump.bundle.assemble import Rank, level_rank
+from structdump.bundle.journal import JournalReader, read_journal
+from structdump.bundle.layout import Laid, TextFrames, frame_size, lay_out
+from structdump.bundle.model import Bundle, OmittedCount
+from structdump.errors import NotABundleError
+
+ENDINGS = (".json.zst", ".json.gz", ".json", ".zip")
+
+
+@dataclass(frozen=True)
+class WriteResult:
+    """What was written.
+
+    `path` is where it lies, which differs from the target when that existed; `bytes` is the size of
+    the file, `raw_bytes` that of the JSON in it; `omitted` and `redactions` are the bundle's own.
+    """
+
+    path: Path
+    bytes: int
+    raw_bytes: int
+    omitted: dict[str, OmittedCount]
+    redactions: dict[str, int]
+    complete: bool
+
+
+def write_bundle(
+    journal_path: Path,
+    target: Path,
+    *,
+    max_bytes: int | None,
+    overwrite: bool = False,
+    bundle_rank: Rank = level_rank,
+) -> WriteResult:
+    """Turn a journal into a bundle at `target`, and leave the journal as it is.
+
+    `max_bytes` bounds the compressed file: texts that don't fit become index entries, the least
+    valuable by `bundle_rank` first (lower is more valuable). An existing target is kept, and the
+    bundle goes to `name-1.json.zst`, unless `overwrite`. Memory use does not grow with the texts.
+    A journal without its end gives a bundle with `complete: false`.
+
+    Raises OSError when it can't be written (nothing is left at the target then), NotABundleError
+    when the journal isn't one.
+
+    Example: `write_bundle(journal.path, Path("run.json.zst"), max_bytes=24 << 20).path`
+    """
+    reader = read_journal(journal_path)
+    bundle = assemble.from_journal(reader)
+    return _write(bundle, _texts(reader), target, max_bytes, overwrite, bundle_rank)
+
+
+def write_document(
+    bundle: Bundle,
+    target: Path,
+    *,
+    max_bytes: int | None = None,
+    overwrite: bool = False,
+    bundle_rank: Rank = level_rank,
+) -> WriteResult:
+    """Write a bundle that is in memory. Its counts and omissions are set to what it holds.
+
+    The rest is as with `write_bundle`.
+    """
+    assemble.settle(bundle, bundle.texts)
+    texts = ((digest, codec.dumps(text)) for digest, text in bundle.texts.items())
+    return _write(bundle, texts, target, max_bytes, overwrite, bundle_rank)
+
+
+def recover(source: Path, *, max_bytes: int | None = None) -> list[Path]:
+    """Make a bundle of a journal, or of each one in a directory, and remove the journals done.
+
+    Journals that a living process still writes are left alone. Returns the bundles' paths.
+    Raises NotABundleError if there is no journal to recover, OSError when writing fails.
+
+    Example: `recover(Path("run.json.zst.journal")) == [Path("run.json.zst")]`
+    """
+    found = sorted(source.glob(f"*{journal.SUFFIX}")) if source.is_dir() else [source]
+    done = []
+    for path in found:
+        if path.exists() and journal.in_use(path):
+            if source.is_dir():
+                continue
+            raise NotABundleError(f"{path} is still being written by a running process")
+        name = path.name.removesuffix(journal.SUFFIX)
+        target = path.with_name(name if name.endswith(ENDINGS) else name + ENDINGS[0])
+        done.append(write_bundle(path, target, max_bytes=max_bytes).path)
+        path.unlink()
+    if not done:
+        raise NotABundleError(f"{source} holds no journal that a dead process left")
+    return done
+
+
+def _texts(reader: JournalReader) -> Iterator[tuple[str, bytes]]:
+    for line in reader.lines():
+        text = journal.split_text(line)
+        if text is not None:
+            yield text
+
+
+def _write(
+    bundle: Bundle,
+    texts: Iterable[tuple[str, bytes]],
+    target: Path,
+    max_bytes: int | None,
+    overwrite: bool,
+    rank: Rank,
+) -> WriteResult:
+    values = assemble.ranks(bundle, rank)
+    frames = TextFrames(target.parent, frame_size(max_bytes))
+    try:
+        for digest, text in texts:
+            value = values.pop(digest, None)  # once each; what no artifact uses is left out
+            if value is not None:
+                frames.add(value, digest, text)
+        laid = lay_out(bundle, frames.finish(), frames, max_bytes)
+        path = _place(laid, target, overwrite)
+    finally:
+        frames.close()
+    return WriteResult(path, laid.size, laid.raw_size, bundle.omitted, bundle.redactions, bundle.complete)
+
+
+def _place(laid: Laid, target: Path, overwrite: bool) -> Path:
+    part = target.with_name(f".structdump-{secrets.token_hex(8)}.part")
+    fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        with open(fd, "wb") as file:  # noqa: PTH123  # takes over the descriptor
+            for piece in laid.pieces:
+                file.write(piece)
+            file.flush()
+            os.fsync(file.fileno())
+        path = target
+        if overwrite:
+            part.replace(target)
+        else:
+            path = next(name for name in _names(target) if _rename(part, name))
+    except BaseException:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise
+    _sync_directory(target.parent)
+    return path
+
+
+def _names(target: Path) -> Iterator[Path]:
+    """`run.json.zst`, then `run-1.json.zst`, and so on."""
+    yield target
+    ending = next((e for e in ENDINGS if target.name.endswith(e)), target.suffix)
+    stem = target.name[: len(target.name) - len(ending)]
+    for number in range(1, 100_000):
+        yield target.with_name(f"{stem}-{number}{ending}")
+    raise FileExistsError(f"{target} and 99,999 names like it exist")
+
+
+def _rename(part: Path, name: Path) -> bool:
+    """Give the file its name unless something has it; return whether it did."""
+    try:
+        os.link(part, name)  # unlike a rename, never replaces
+    except FileExistsError:
+        return False
+    except OSError:  # no hard links on this file system: reserve the name, then replace what is ours
+        try:
+            os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+        except FileExistsError:
+            return False
+        part.replace(name)
+        return True
+    part.unlink()
+    return True
+
+
+def _sync_directory(directory: Path) -> None:
+    with contextlib.suppress(OSError):  # not every file system can
+        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
