@@ -123,7 +123,7 @@ def omit(artifact: Artifact, reason: str) -> None:
 
 
 def count(bundle: Bundle) -> None:
-    """Set `completeness` and `omitted` to what the artifacts say; counts of dropped ones are taken as given."""
+    """Set `completeness` and `omitted` to what the artifacts say; dropped ones are taken as given."""
     omitted = {
         r: OmittedCount(dropped=o.dropped, bytes=o.bytes) for r, o in bundle.omitted.items() if o.dropped
     }

@@ -42,17 +42,20 @@ class Limits:
     """What opening a file may cost. Bytes are decompressed bytes; every excess raises LimitError."""
 
     decompressed: int = 4 << 30
-    """bytes of the whole document"""
+    """bytes of the whole file; texts are inflated frame by frame, so they are never all in memory"""
+    document: int = 1 << 30
+    """bytes of a file that has to be held at once: `.json`, `.json.gz`, or zstd without a bundle's frames"""
     ratio: int = 1000
     """decompressed bytes per compressed byte, once past 16 MiB; real bundles stay under 200"""
     text: int = 512 << 20
-    """bytes of one text"""
-    head: int = 512 << 20
+    """bytes of one frame of texts, or of one record of a journal"""
+    head: int = 256 << 20
     """bytes of everything before the texts"""
-    artifacts: int = 1_000_000
+    artifacts: int = 250_000
     nodes: int = 8_000_000
-    """JSON values in the head, or in one journal record"""
+    """JSON values in the head, or in one record of a journal"""
     nesting: int = 100
+    frames: int = 200_000
 
 
 class Meter:

@@ -32,6 +32,11 @@ _THREADS = max(1, min(4, os.cpu_count() or 1))
 _IN_MEMORY = 16 << 20  # compressed bytes held before they go to a temporary file
 
 
+def closing(*, complete: bool) -> bytes:
+    """Return the JSON that ends a bundle."""
+    return b'},"complete":true}' if complete else b'},"complete":false}'
+
+
 @dataclass(slots=True, eq=False)
 class _Frame:
     """One frame of texts; `at` and `length` say where its compressed bytes lie, once they do."""
@@ -149,8 +154,7 @@ def lay_out(bundle: Bundle, frames: list[_Frame], texts: TextFrames, max_bytes: 
     `max_bytes` only if the head alone does.
     """
     opening, comma = codec.compress(OPENING), codec.compress(b",")
-    closing = b'},"complete":true}' if bundle.complete else b'},"complete":false}'
-    end = codec.compress(closing)
+    end = codec.compress(closing(complete=bundle.complete))
     fixed = len(opening) + len(end)
 
     def compressed(chosen: list[_Frame]) -> int:
@@ -180,7 +184,11 @@ def lay_out(bundle: Bundle, frames: list[_Frame], texts: TextFrames, max_bytes: 
         yield end
 
     raw = sum(f.raw for f in chosen) + max(0, len(chosen) - 1)
-    return Laid(pieces(), compressed(chosen), len(raw_head) + len(OPENING) + raw + len(closing))
+    return Laid(
+        pieces(),
+        compressed(chosen),
+        len(raw_head) + len(OPENING) + raw + len(closing(complete=bundle.complete)),
+    )
 
 
 def _fitting(frames: list[_Frame], room: int, extra: int) -> list[_Frame]:

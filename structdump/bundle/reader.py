@@ -1,0 +1,299 @@
+"""Opening a bundle in any of its forms, safely: what it is, then its head, and texts when asked.
+
+Every error is one of `structdump.errors`. What decides is the content (magic bytes), not the name.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+import zlib
+from pathlib import Path
+from typing import IO, Any
+
+from pydantic import ValidationError
+
+from structdump.bundle import assemble, codec, journal
+from structdump.bundle.codec import Frame, Limits, Meter
+from structdump.bundle.journal import JournalReader
+from structdump.bundle.layout import OPENING, closing
+from structdump.bundle.loaded import ArtifactView, LoadedBundle, Provenance
+from structdump.bundle.model import FORMAT, VERSION, Bundle
+from structdump.bundle.texts import FrameTexts, LateTexts, NoTexts
+from structdump.errors import (
+    BundleError,
+    CorruptError,
+    LimitError,
+    NotABundleError,
+    TruncatedError,
+    UnsupportedVersionError,
+)
+
+__all__ = ["ArtifactView", "Limits", "LoadedBundle", "Provenance", "head", "load"]
+
+_DEFAULT = Limits()
+_SNIFF = 256 << 10  # bytes; holds at least one compressed block
+
+
+def load(source: str | os.PathLike[str] | bytes, *, limits: Limits = _DEFAULT) -> LoadedBundle:
+    """Open a bundle: `.json.zst`, `.json`, `.json.gz`, a `.zip` holding one of these, or a journal.
+
+    `source` is a path, or the file's bytes. Texts are read when asked for, so damage in them shows
+    up then. Needs neither torch nor depyf.
+
+    Raises NotABundleError, TruncatedError, CorruptError, UnsupportedVersionError or LimitError.
+
+    Example: `load("run.json.zst").compiles[0].status`
+    """
+    if isinstance(source, bytes):
+        return _load(source, limits)
+    path = Path(source)
+    try:
+        with path.open("rb") as file:
+            return _load_file(path, file, limits)
+    except BundleError as e:
+        raise type(e)(f"{path}: {e}") from None
+    except IsADirectoryError:
+        raise NotABundleError(
+            f"{path} is a directory; `structdump pack` makes a bundle of a dump directory"
+        ) from None
+    except (OSError, ValueError) as e:  # ValueError: a null byte in the name
+        raise NotABundleError(f"{path} cannot be read: {getattr(e, 'strerror', None) or e}") from None
+
+
+def head(path: str | os.PathLike[str], *, limits: Limits = _DEFAULT) -> LoadedBundle:
+    """Open a bundle but read its head alone: for scans of thousands of bundles.
+
+    Its `texts` can't be read and its `complete` is None. Other forms than `.json.zst` are read whole,
+    as `load` does. Raises what `load` raises, but sees no cut or damage behind the head.
+
+    Example: `[head(p).environment.versions["torch"] for p in Path("runs").glob("*.json.zst")]`
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            data = file.read(_SNIFF)
+            while _kind(data) == "zstd" and not _is_journal(data):
+                try:
+                    parts = _Parts(data, limits, head_only=True)
+                except TruncatedError:
+                    more = file.read(len(data))
+                    if not more:
+                        raise
+                    data += more
+                    continue
+                if not parts.framed:
+                    break
+                return LoadedBundle(_bundle(codec.loads(parts.head, limits), limits), NoTexts(), None)
+    except BundleError as e:
+        raise type(e)(f"{path}: {e}") from None
+    except (OSError, ValueError):
+        pass  # load() says it better
+    return load(path, limits=limits)
+
+
+def _load_file(path: Path, file: IO[bytes], limits: Limits) -> LoadedBundle:
+    data = file.read(_SNIFF)
+    if _is_journal(data) and path.is_file():
+        return _load_journal(path, limits)
+    if _kind(data):  # nothing else is worth reading further
+        data += file.read(max(0, limits.decompressed - len(data)) + 1)
+    if len(data) > limits.decompressed:
+        raise LimitError(f"the file is larger than {limits.decompressed:,} bytes")
+    return _load(data, limits)
+
+
+def _load(data: bytes, limits: Limits, *, packed: bool = False) -> LoadedBundle:
+    kind = _kind(data)
+    if kind == "zstd":
+        if _is_journal(data):
+            return _load_journal(data, limits)
+        return _load_zstd(data, limits)
+    if kind == "json":
+        if len(data) > limits.document:
+            raise LimitError(f"the JSON is larger than {limits.document:,} bytes")
+        return _load_json(data, limits)
+    if kind == "gzip":
+        return _load_json(_gunzip(data, limits), limits)
+    if kind == "zip" and not packed:
+        return _load(_unzip(data, limits), limits, packed=True)
+    if not data:
+        raise NotABundleError("the file is empty")
+    raise NotABundleError("this is no bundle; one is a .json.zst, .json, .json.gz, .zip or .journal file")
+
+
+def _kind(data: bytes) -> str | None:
+    if data[:4] == codec.ZSTD_MAGIC or (data[1:4] == b"\x2a\x4d\x18" and data[0] & 0xF0 == 0x50):
+        return "zstd"
+    if data[:2] == b"\x1f\x8b":
+        return "gzip"
+    if data[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
+        return "zip"
+    return "json" if data[:_SNIFF].lstrip(b" \t\r\n\xef\xbb\xbf")[:1] == b"{" else None
+
+
+def _is_journal(data: bytes) -> bool:
+    if data[:4] != codec.ZSTD_MAGIC:
+        return False
+    try:
+        start = next(codec.stream(data[:_SNIFF], Meter(Limits(), len(data))), b"")
+    except CorruptError:
+        return False
+    return start.startswith(journal.FIRST_BYTES)
+
+
+class _Parts:
+    """The frames of a bundle, taken apart: the head's JSON, and where the texts are.
+
+    `framed` is False for a document that some other program compressed; its JSON is `head` then.
+    """
+
+    def __init__(self, data: bytes, limits: Limits, *, head_only: bool = False):
+        self.meter = Meter(limits, len(data))
+        self.framed = False
+        self.texts: list[Frame] = []
+        pieces: list[bytes] = []
+        held = 0
+        for number, frame in enumerate(codec.frames(data)):
+            if number >= limits.frames:
+                raise LimitError(f"the file has more than {limits.frames:,} frames")
+            if self.framed:
+                self.texts.append(frame)
+                continue
+            piece = codec.inflate(data, frame, self.meter)
+            self.framed = piece == OPENING
+            if self.framed and head_only:
+                break
+            held += len(piece)
+            if held > limits.document:
+                raise LimitError(f"the JSON is larger than {limits.document:,} bytes")
+            pieces.append(piece)
+        if self.framed and not head_only:
+            pieces.pop()
+        self.head = b"".join(pieces)
+        if not self.framed:
+            return
+        if len(self.head) > limits.head:
+            raise LimitError(f"the bundle's head is larger than {limits.head:,} bytes")
+        if self.head[-1:] != b",":
+            raise CorruptError("the bundle's head does not end where its texts begin")
+        self.head = self.head[:-1] + b"}"
+
+
+def _load_zstd(data: bytes, limits: Limits) -> LoadedBundle:
+    parts = _Parts(data, limits)
+    if not parts.framed:
+        return _load_json(parts.head, limits)
+    last = parts.texts.pop() if parts.texts else None
+    end = codec.inflate(data, last, parts.meter) if last else b""
+    if end not in (closing(complete=True), closing(complete=False)):
+        raise TruncatedError("the file ends before the bundle does: it was cut while copied; get it again")
+    bundle = _bundle(codec.loads(parts.head, limits), limits)
+    return LoadedBundle(bundle, FrameTexts(data, parts.texts, parts.meter), end == closing(complete=True))
+
+
+def _load_json(data: bytes, limits: Limits) -> LoadedBundle:
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    if data.lstrip()[:1] not in (b"{", b""):
+        raise NotABundleError("this is no bundle: there is no JSON object in it")
+    document = codec.loads(data, limits)
+    texts = document.pop("texts", None) if isinstance(document, dict) else None
+    bundle = _bundle(document, limits)
+    if not isinstance(texts, dict) or not all(isinstance(t, str) for t in texts.values()):
+        raise CorruptError("the bundle's texts are not a mapping from digest to text")
+    return LoadedBundle(bundle, texts, bundle.complete)
+
+
+def _load_journal(source: Path | bytes, limits: Limits) -> LoadedBundle:
+    reader = JournalReader(source, limits)
+    bundle = assemble.from_journal(reader)
+    _check_artifacts(bundle.artifacts, limits)
+
+    def texts() -> dict[str, str]:
+        used = {a.digest for a in bundle.artifacts}
+        found = (text for line in reader.lines() if (text := journal.split_text(line)) is not None)
+        return {digest: codec.loads_text(text) for digest, text in found if digest in used}
+
+    return LoadedBundle(bundle, LateTexts(texts), bundle.complete)
+
+
+def _bundle(document: Any, limits: Limits) -> Bundle:
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise NotABundleError("this is JSON, but no bundle of structdump")
+    _check_version(document)
+    _check_artifacts(document.get("artifacts"), limits)
+    try:
+        return Bundle.model_validate(document)
+    except ValidationError as e:
+        first = e.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise CorruptError(f"the bundle breaks the format at {where}: {first['msg']}") from None
+
+
+def _check_version(document: dict[str, Any]) -> None:
+    version = document.get("version")
+    if not isinstance(version, str) or not version.partition(".")[0].isdigit():
+        raise CorruptError("the bundle does not say in which version of the format it is written")
+    if version.partition(".")[0] != VERSION.partition(".")[0]:
+        producer = document.get("producer")
+        by = producer.get("version") if isinstance(producer, dict) else None
+        raise UnsupportedVersionError(
+            f"the bundle is in format {version[:20]} and this structdump reads {VERSION[0]}.x; "
+            f"open it with structdump {str(by)[:20] if by else 'of its time'} or newer"
+        )
+
+
+def _check_artifacts(artifacts: Any, limits: Limits) -> None:
+    if isinstance(artifacts, list) and len(artifacts) > limits.artifacts:
+        raise LimitError(f"the bundle lists more than {limits.artifacts:,} artifacts")
+
+
+def _gunzip(data: bytes, limits: Limits) -> bytes:
+    meter, out = Meter(limits, len(data)), bytearray()
+    while data:
+        member = zlib.decompressobj(wbits=31)
+        while not member.eof:
+            try:
+                piece = member.decompress(data, 1 << 20)
+            except zlib.error as e:
+                raise CorruptError(f"the gzip data is damaged: {e}; get the file again") from None
+            data = member.unconsumed_tail
+            if not piece and not data and not member.eof:
+                raise TruncatedError("the gzip data ends early: the file was cut; get it again")
+            _hold(out, piece, meter, limits)
+        data = member.unused_data.lstrip(b"\0")
+    return bytes(out)
+
+
+def _unzip(data: bytes, limits: Limits) -> bytes:
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(data))
+        members = [m for m in archive.infolist() if not m.is_dir() and not m.filename.startswith("__MACOSX/")]
+    except Exception as e:  # noqa: BLE001  # zipfile raises many kinds on damaged input
+        if data[:4] == b"PK\x03\x04" and b"PK\x05\x06" not in data[-(1 << 16) - 22 :]:
+            raise TruncatedError("the zip has no directory at its end: it was cut; get it again") from None
+        raise CorruptError(f"the zip is damaged: {e}") from None
+    if len(members) != 1:
+        raise NotABundleError(f"the zip holds {len(members)} files; it must hold one bundle")
+    member, meter, out = members[0], Meter(limits, len(data)), bytearray()
+    if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise NotABundleError(
+            "the zip is encrypted, or compressed in a way that is not read; unpack it first"
+        )
+    try:
+        with archive.open(member) as file:
+            while piece := file.read(1 << 20):
+                _hold(out, piece, meter, limits)
+    except LimitError:
+        raise
+    except Exception as e:  # noqa: BLE001  # as above
+        raise CorruptError(f"the zip is damaged: {e}") from None
+    return bytes(out)
+
+
+def _hold(out: bytearray, piece: bytes, meter: Meter, limits: Limits) -> None:
+    meter.add(len(piece))
+    out += piece
+    if len(out) > limits.document:
+        raise LimitError(f"the file inflates to more than {limits.document:,} bytes")
