@@ -113,7 +113,7 @@ class TextFrames:
         frame = _Frame(group.digests, len(data))
         group.frames.append(frame)
         group.parts, group.digests, group.size = [], [], 0
-        self._waiting.append((frame, self._pool.submit(codec.compress, data)))
+        self._waiting.append((frame, self._compress(data)))
         if len(self._waiting) > 2 * _THREADS:
             self._collect()
 
@@ -130,7 +130,16 @@ class TextFrames:
 
     def head(self, data: bytes) -> list[bytes]:
         """Compress the head, in frames like the texts."""
-        return list(self._pool.map(codec.compress, (data[i : i + FRAME] for i in range(0, len(data), FRAME))))
+        parts = [self._compress(data[i : i + FRAME]) for i in range(0, len(data), FRAME)]
+        return [part.result() for part in parts]
+
+    def _compress(self, data: bytes) -> Future[bytes]:
+        try:
+            return self._pool.submit(codec.compress, data)
+        except RuntimeError:  # the interpreter is ending and starts no more threads: do it here
+            future: Future[bytes] = Future()
+            future.set_result(codec.compress(data))
+            return future
 
 
 def head(bundle: Bundle) -> bytes:
