@@ -1,0 +1,89 @@
+"""Where a kernel comes from, read out of the comments that Inductor writes beside it.
+
+The comments are those of `torch._inductor.utils.get_kernel_metadata` (torch 2.6 to 2.13), before a
+kernel's definition and before each call of it, with `#` in Python and `//` in C++ code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from structdump.bundle.model import SourceFrame
+
+_SORTED = re.compile(
+    r"(?:Topologically Sorted|Unsorted) Source Nodes: \[(?P<nodes>[^\n]*?)\], "
+    r"Original ATen: \[(?P<ops>[^\n]*)\]"
+)
+_HANDLE = re.compile(r"\[Provenance debug handles\] (?P<kernel>.+):(?P<number>\d+)\s*$")
+_FRAME = re.compile(
+    r'File "(?P<file>[^"\n]+)", line (?P<line>\d+), in (?P<name>[^\n]+?)(?:, code: (?P<code>[^\n]*))?$'
+)
+
+
+@dataclass(slots=True)
+class Provenance:
+    """What the comments say: ATen ops, nodes of the traced program, graph fragment, kernel file."""
+
+    ops: list[str] = field(default_factory=list)
+    nodes: list[str] = field(default_factory=list)
+    fragment: str | None = None
+    path: str | None = None
+    stack: list[SourceFrame] = field(default_factory=list)
+
+    def add(self, other: Provenance) -> None:
+        """Take over what `other` knows and this does not."""
+        self.ops.extend(op for op in other.ops if op not in self.ops)
+        self.nodes.extend(node for node in other.nodes if node not in self.nodes)
+        self.fragment = self.fragment or other.fragment
+        self.path = self.path or other.path
+        self.stack.extend(frame for frame in other.stack if frame not in self.stack)
+
+
+def read_comments(lines: Iterable[str]) -> Provenance:
+    """Read the comment lines that stand together before one definition or one call.
+
+    `lines` keep their comment marker. A block without provenance gives an empty `Provenance`.
+
+    Example::
+
+        >>> p = read_comments(["# Topologically Sorted Source Nodes: [x, y], Original ATen: [aten.add]"])
+        >>> p.nodes, p.ops
+        (['x', 'y'], ['aten.add'])
+    """
+    found = Provenance()
+    fragment: list[str] | None = None
+    for line in lines:
+        text = line.strip().lstrip("#/")
+        text = text.removeprefix(" ")
+        if match := _SORTED.search(text):
+            fragment = None
+            found.nodes.extend(_split(match["nodes"]))
+            found.ops.extend(_split(match["ops"]))
+        elif text.startswith("kernel path: "):
+            found.path = text.removeprefix("kernel path: ").strip()
+        elif text.startswith("Source node to ATen node mapping:"):
+            fragment = None
+        elif text.startswith("Graph fragment:"):
+            fragment = []
+        elif match := _FRAME.search(text):
+            found.stack.append(
+                SourceFrame(
+                    file=match["file"], line=int(match["line"]), name=match["name"], code=match["code"]
+                )
+            )
+        elif fragment is not None and text.startswith("  "):
+            fragment.append(text[2:])
+            found.fragment = "\n".join(fragment)
+    return found
+
+
+def debug_handle(line: str) -> tuple[str, int] | None:
+    """Read the kernel name and number of a `[Provenance debug handles] name:3` comment, if it is one."""
+    match = _HANDLE.search(line)
+    return (match["kernel"], int(match["number"])) if match else None
+
+
+def _split(names: str) -> list[str]:
+    return list(dict.fromkeys(name for name in names.split(", ") if name))
