@@ -210,6 +210,22 @@ def loads(data: bytes, limits: Limits = Limits()) -> Any:
     return json.loads(data, object_pairs_hook=_unique, parse_int=_integer)
 
 
+def parse_record(data: bytes) -> Any:
+    """Parse JSON of a foreign program fast and leniently: of duplicate keys the last one counts.
+
+    What orjson refuses and Python writes (NaN, lone surrogates) is read as well; CorruptError on
+    anything else, and on nesting too deep to read.
+    """
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        return json.loads(data, parse_int=_integer)
+    except (ValueError, RecursionError) as e:
+        raise CorruptError(f"this is not valid JSON: {e}") from None
+
+
 def loads_text(data: bytes) -> str:
     """Parse one JSON string; CorruptError if it is anything else."""
     try:
