@@ -1,5 +1,42 @@
-"""Everything torch.compile did, in one small, structured, safe file."""
+"""Everything torch.compile did, in one small, structured, safe file.
+
+The public names load when they are first used, so importing structdump imports neither torch nor
+depyf, nor anything else of weight.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from structdump.bundle.reader import LoadedBundle as Bundle, load as load
+    from structdump.config import DumpConfig as DumpConfig
+    from structdump.errors import StructdumpError as StructdumpError
+    from structdump.sources.live import capture as capture
+
+_HOMES = {
+    "Bundle": ("structdump.bundle.reader", "LoadedBundle"),
+    "DumpConfig": ("structdump.config", "DumpConfig"),
+    "StructdumpError": ("structdump.errors", "StructdumpError"),
+    "capture": ("structdump.sources.live", "capture"),
+    "load": ("structdump.bundle.reader", "load"),
+}
+
+__all__ = ["Bundle", "DumpConfig", "StructdumpError", "__version__", "capture", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        module, attribute = _HOMES[name]
+    except KeyError:
+        raise AttributeError(f"module 'structdump' has no attribute {name!r}") from None
+    value = getattr(import_module(module), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -64,6 +64,7 @@ class Run(Model):
     rank: int | None = None
     world_size: int | None = None
     launcher: dict[str, str] = {}
+    hook_seconds: float | None = Field(None, description="time spent in structdump's hooks")
 
 
 class Device(Model):

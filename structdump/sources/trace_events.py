@@ -76,6 +76,12 @@ class TraceMapper:
         self._progress: dict[str, _Progress] = {}
         self._piece: Subgraph | None = None
         self._seen_configs: set[str] = set()
+        self.output_paths: set[str] = set()
+
+    @staticmethod
+    def reads_metadata(name: str) -> bool:
+        """Tell whether `feed` looks into the metadata of records of this name."""
+        return name in NAMED or shape(name).fact is not None
 
     def feed(self, r: TraceRecord) -> None:
         """Map one record: at most a few events, the last one being the record itself."""
@@ -247,6 +253,8 @@ class TraceMapper:
     def _fact_output_code(self, event: Event, _: str | None, metadata: _Once, __: _Once) -> Event:
         file = _string(_mapping(metadata()).get("filename"))
         event.data = {"file": file} if file else None
+        if file:
+            self.output_paths.add(file)
         return event
 
     def _fact_repro(self, event: Event, *_: object) -> Event:

@@ -1,0 +1,345 @@
+"""One capture: events in, policy asked, text printed if kept, redacted, journalled; a bundle at the end."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import threading
+import uuid
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Literal
+
+from structdump import __version__
+from structdump.bundle.codec import digest
+from structdump.bundle.graphs import measure_text
+from structdump.bundle.journal import Journal
+from structdump.bundle.model import Artifact, Omission, Run
+from structdump.bundle.normal import normalise
+from structdump.bundle.redact import Redactor
+from structdump.bundle.writer import WriteResult, write_bundle
+from structdump.config import DumpConfig
+from structdump.select.policy import Policy
+from structdump.sources.compiles import CompileBook
+from structdump.sources.completeness import verdict
+from structdump.sources.event import Event
+
+Source = Literal["live", "directory", "trace_log", "merge"]
+
+
+class Session:
+    """Records the events of one source into one bundle.
+
+    The journal opens at the first event, so a session that sees none leaves no file. `record` and
+    `fail` never raise; a full disk costs one warning and the rest of the capture, not the program.
+
+    `target` and `wanted` are called once, at the first event: the path of the bundle, and whether
+    there is to be one. `seconds` is the time that hooks have spent for this session.
+    """
+
+    def __init__(
+        self,
+        config: DumpConfig,
+        target: Callable[[], Path],
+        *,
+        source: Source = "live",
+        run: Run | None = None,
+        environment: Callable[[], dict[str, Any]] = dict,
+        wanted: Callable[[], bool] = lambda: True,
+        overwrite: bool = False,
+    ) -> None:
+        self.config = config
+        self.policy = Policy(config)
+        self.book = CompileBook()
+        self.redactor = Redactor(enabled=config.redact, patterns=config.redact_patterns)
+        self.run = run or Run(program="")
+        self.run.id = self.run.id or uuid.uuid4().hex
+        self.run.started = self.run.started or _now()
+        self.result: WriteResult | None = None
+        self.paused = False
+        self.closed = False
+        self.seconds = 0.0
+        self.counts = {"keep": 0, "index": 0, "drop": 0}
+        self._wanted = wanted
+        self._source = source
+        self._target = target
+        self._environment = environment
+        self._overwrite = overwrite
+        self._lock = threading.RLock()
+        self._journal: Journal | None = None
+        self._path: Path | None = None
+        self._omitted: dict[str, dict[str, int]] = {}
+        self._errors: dict[tuple[str, str], int] = {}
+        self._written: set[str] = set()
+        self._before: dict[tuple[Any, ...], str] = {}
+
+    @property
+    def active(self) -> bool:
+        """Whether events are still wanted."""
+        return not (self.closed or self.paused)
+
+    @property
+    def errors(self) -> int:
+        """How many hook errors were noted."""
+        return sum(self._errors.values())
+
+    @property
+    def opened(self) -> bool:
+        """Whether anything has been recorded, so that a bundle will be written."""
+        return self._journal is not None
+
+    def record(self, event: Event) -> None:
+        """Take one event. Its text is asked for only if the policy keeps it."""
+        if not self.active:
+            return
+        decision = self.policy.decide(
+            event.kind,
+            event.name,
+            event.stage,
+            event.phase,
+            event.changed,
+            self.book.function_of(event.compile_id),
+        )
+        with self._lock:
+            if not self._open():
+                return
+            seq = sum(self.counts.values())
+            self.counts["drop"] += 1  # until it is stored, so that the counts add up at any moment
+            if decision.action == "drop":
+                self._omit(decision.reason, "dropped")
+                return
+        artifact = self._describe(event, seq)
+        text: str | None = None
+        omitted = Omission(reason=decision.reason) if decision.action == "index" else None
+        if decision.action == "keep":
+            try:
+                text = event.text() if callable(event.text) else event.text
+                if event.text is not None and text is None:
+                    omitted = Omission(reason="no text")
+            except Exception as error:  # noqa: BLE001 # torch's own printers may fail; the compile must not
+                self.fail(f"text of {event.name}", error)
+                omitted = Omission(reason="error")
+        self._store(artifact, text, omitted)
+
+    def fail(self, hook: str, error: BaseException | str) -> None:
+        """Note that a hook failed. The same failure is stored once and counted."""
+        message = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+        with self._lock:
+            key = (hook, self.redactor.text(normalise(message))[:2000])
+            self._errors[key] = self._errors.get(key, 0) + 1
+
+    def note_compile(self, compile_id: str) -> None:
+        """Journal what is known of a compile by now, so that a killed process leaves it."""
+        with self._lock:
+            if self._open():
+                found = [c for c in self.book.records() if c.id == compile_id]
+                for item in found:
+                    data = self.redactor.value(item.model_dump(exclude_defaults=True))
+                    self._write({"t": "compile", "compile": data})
+
+    def finish(self, *, keep: bool = True) -> WriteResult | None:
+        """Write the bundle and remove the journal; returns None if there was nothing to write.
+
+        With `keep=False` nothing is written.
+        """
+        with self._lock:
+            if self.closed:
+                return self.result
+            self.closed = True
+            if self._journal is None or self._path is None:
+                return None
+            if not keep:
+                self._journal.discard()
+                return None
+            self._write(self._state())
+            self._write({"t": "end"})
+            self._journal.close()
+            try:
+                self.result = write_bundle(
+                    self._journal.path,
+                    self._path,
+                    max_bytes=self.config.max_bytes,
+                    overwrite=self._overwrite,
+                )
+                self._journal.discard()
+            except Exception as error:  # noqa: BLE001 # the program's own exit comes first
+                reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+                warn(f"no bundle written: {reason}; {shown(self._journal.path)} holds the capture")
+            return self.result
+
+    def abandon(self) -> None:
+        """Forget everything without touching the file: this is a forked child."""
+        self._lock = threading.RLock()
+        self.closed = True
+        if self._journal is not None:
+            self._journal.abandon()
+
+    def _describe(self, event: Event, seq: int) -> Artifact:
+        nodes = ops = None
+        if event.measure is not None:
+            try:
+                nodes, ops = event.measure()
+            except Exception as error:  # noqa: BLE001 # a graph that cannot be counted is still a graph
+                self.fail(f"measure of {event.name}", error)
+        return Artifact.model_construct(
+            seq=seq,
+            kind=event.kind,
+            stage=event.stage,
+            name=normalise(event.name),
+            phase=event.phase,
+            compile_id=event.compile_id,
+            attempt=event.attempt or None,
+            graph_id=event.graph_id,
+            direction=event.direction,
+            subgraph=event.subgraph,
+            language=event.language,
+            nodes=nodes,
+            ops=ops,
+            changed=event.changed,
+            data=event.data,
+            kernel=event.kernel,
+            autotune=event.autotune,
+            files=event.files,
+            inferred=event.inferred,
+        )
+
+    def _store(self, artifact: Artifact, text: str | None, omitted: Omission | None) -> None:
+        with self._lock:
+            if text is not None:
+                stored = self.redactor.text(normalise(text))
+                artifact.digest = digest(stored)
+                artifact.bytes = len(stored.encode("utf-8", "surrogatepass"))
+                self._compare(artifact)
+                if artifact.kind in ("graph", "pass") and artifact.language == "python":
+                    artifact.nodes, artifact.ops = measure_text(stored)
+                if artifact.digest not in self._written:
+                    self._written.add(artifact.digest)
+                    self._write({"t": "text", "digest": artifact.digest, "text": stored})
+            self.counts["drop"] -= 1
+            self.counts["keep" if omitted is None else "index"] += 1
+            if omitted is not None:
+                artifact.omitted = omitted
+                self._omit(omitted.reason, "indexed", omitted.bytes)
+            data = self.redactor.value(artifact.model_dump(exclude_defaults=True))
+            self._write({"t": "artifact", "artifact": data})
+
+    def _compare(self, artifact: Artifact) -> None:
+        if artifact.phase is None or artifact.digest is None or artifact.kind != "graph":
+            return
+        piece = artifact.subgraph.name if artifact.subgraph else None
+        key = (artifact.compile_id, artifact.graph_id, artifact.stage, piece)
+        if artifact.phase == "before":
+            self._before[key] = artifact.digest
+        elif key in self._before and artifact.changed is None:
+            artifact.changed = self._before.pop(key) != artifact.digest
+
+    def _omit(self, reason: str, how: str, size: int | None = None) -> None:
+        count = self._omitted.setdefault(reason, {"indexed": 0, "dropped": 0, "bytes": 0})
+        count[how] += 1
+        count["bytes"] += size or 0
+
+    def _open(self) -> bool:
+        if self._journal is not None:
+            return True
+        if self.closed or not self._wanted():
+            self.closed = True
+            return False
+        target = self._target()
+        reasons = []
+        for path in (target, Path(tempfile.gettempdir()) / target.name):
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._journal = Journal.create(path.with_name(path.name + ".journal"))
+            except OSError as error:
+                reasons.append(error.strerror or str(error))
+                continue
+            self._path = path
+            break
+        if self._journal is None:
+            self.closed = True
+            warn(f"no capture: cannot write to the output directory: {reasons[0]}")
+            return False
+        if reasons:
+            warn(
+                f"cannot write to the output directory ({reasons[0]}); the bundle goes to {shown(self._path)}"
+            )
+        self._write(
+            {
+                "t": "head",
+                "producer": {"name": "structdump", "version": __version__, "source": self._source},
+                "run": self.redactor.value(self._redacted_run()),
+                "level": self.policy.level,
+                "config": self.redactor.value(self.config.model_dump(mode="json")),
+            }
+        )
+        self._write({"t": "state", "environment": self._collect_environment()})
+        return True
+
+    def _redacted_run(self) -> dict[str, Any]:
+        data = self.run.model_dump()
+        data["argv"] = self.redactor.argv(self.run.argv)
+        return data
+
+    def _collect_environment(self) -> dict[str, Any]:
+        try:
+            environment = self._environment()
+        except Exception as error:  # noqa: BLE001 # a bundle without environment is better than none
+            self.fail("environment", error)
+            return {}
+        variables = self.redactor.env(environment.pop("variables", {}))
+        clean: dict[str, Any] = self.redactor.value(environment)
+        return {**clean, "variables": variables}
+
+    def _state(self) -> dict[str, Any]:
+        compiles = self.book.records()
+        self.run.ended = _now()
+        if self._source == "live":
+            self.run.hook_seconds = round(self.seconds, 6)
+        state: dict[str, Any] = {
+            "t": "state",
+            "environment": self._collect_environment(),
+            "compiles": [self.redactor.value(c.model_dump(exclude_defaults=True)) for c in compiles],
+            "completeness": {
+                **verdict(self.book).model_dump(exclude={"seen", "kept", "indexed", "dropped"}),
+                "seen": sum(self.counts.values()),
+                "kept": self.counts["keep"],
+                "indexed": self.counts["index"],
+                "dropped": self.counts["drop"],
+            },
+            "omitted": self._omitted,
+            "hook_errors": [{"hook": h, "error": e, "count": n} for (h, e), n in self._errors.items()],
+            "run": self.redactor.value(self._redacted_run()),
+        }
+        state["redactions"] = dict(self.redactor.counts)
+        return state
+
+    def _write(self, record: dict[str, Any]) -> None:
+        if self._journal is None:
+            return
+        try:
+            self._journal.write(record)
+        except OSError as error:
+            self.closed = True
+            warn(f"capture ends early: {error.strerror or error}")
+
+
+def warn(message: str) -> None:
+    """Print one line on stderr; the program's own output stays as it is."""
+    print(f"structdump: {message}", file=sys.stderr)  # noqa: T201 # the one line on stderr is the interface
+
+
+def shown(path: Path | None) -> str:
+    """Return `path` as a person may read it in a public log: relative, or with `~` for the home."""
+    if path is None:
+        return "nowhere"
+    for base, prefix in ((Path.cwd(), ""), (Path.home(), "~/")):
+        try:
+            return prefix + str(path.absolute().relative_to(base))
+        except ValueError:
+            continue
+    return str(path)
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
