@@ -25,7 +25,9 @@ from typing import IO, Any, NamedTuple
 import orjson
 import zstandard
 
-from structdump.errors import CorruptError, LimitError, TruncatedError
+from structdump.bundle.limits import DEFAULT, Limits, Meter
+from structdump.bundle.structure import is_whole
+from structdump.errors import CorruptError, TruncatedError
 
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 LEVEL = 3  # of bundles; the zstd command's default
@@ -35,45 +37,6 @@ _CHUNK = 1 << 20
 _DEEPEST = 60  # levels that dumps writes before it cuts; readers accept Limits.nesting
 _MOST_NODES = 2_000_000  # values that dumps rewrites by hand before it cuts
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-
-
-@dataclasses.dataclass(frozen=True)
-class Limits:
-    """What opening a file may cost. Bytes are decompressed bytes; every excess raises LimitError."""
-
-    decompressed: int = 4 << 30
-    """bytes of the whole file; texts are inflated frame by frame, so they are never all in memory"""
-    document: int = 1 << 30
-    """bytes of a file that has to be held at once: `.json`, `.json.gz`, or zstd without a bundle's frames"""
-    ratio: int = 1000
-    """decompressed bytes per compressed byte, once past 16 MiB; real bundles stay under 200"""
-    text: int = 512 << 20
-    """bytes of one frame of texts, or of one record of a journal"""
-    head: int = 256 << 20
-    """bytes of everything before the texts"""
-    artifacts: int = 250_000
-    nodes: int = 8_000_000
-    """JSON values in the head, or in one record of a journal"""
-    nesting: int = 100
-    frames: int = 200_000
-
-
-class Meter:
-    """Counts what decompression yields and raises LimitError when it passes the limits."""
-
-    def __init__(self, limits: Limits, compressed: int):
-        self.limits = limits
-        self.allowed = min(limits.decompressed, max(16 << 20, compressed * limits.ratio))
-        self.used = 0
-
-    def add(self, count: int) -> None:
-        """Count `count` more bytes of output."""
-        self.used += count
-        if self.used > self.allowed:
-            raise LimitError(
-                f"the file inflates to more than {self.allowed:,} bytes, more than a bundle of its size "
-                "may hold; if you trust it, load it with larger structdump.bundle.reader.Limits"
-            )
 
 
 # --- JSON -----------------------------------------------------------------------------------
@@ -189,7 +152,7 @@ def _key(key: Any) -> str:
     return str(_leaf(key)) if not isinstance(key, int) else _digits(key)
 
 
-def loads(data: bytes, limits: Limits = Limits()) -> Any:
+def loads(data: bytes, limits: Limits = DEFAULT) -> Any:
     """Parse JSON strictly and within bounds.
 
     Raises TruncatedError when the text ends before the value does, CorruptError on anything that is
@@ -198,7 +161,7 @@ def loads(data: bytes, limits: Limits = Limits()) -> Any:
 
     Example: `loads(b'{"a": 1}') == {"a": 1}`.
     """
-    whole = _check_structure(data, limits)
+    whole = is_whole(data, limits)
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError as e:
@@ -247,41 +210,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _integer(digits: str) -> int | float:
     return int(digits) if len(digits) <= 40 else float(digits)
 
-
-def _check_structure(data: bytes, limits: Limits) -> bool:
-    """Check nesting and number of values without parsing; return False if the JSON is unfinished."""
-    brackets, values, in_string = bytearray(), 0, False
-    start = 0
-    while start < len(data):
-        stop = min(start + _CHUNK, len(data))
-        while stop < len(data) and data[stop - 1] == 0x5C:  # never cut behind a backslash
-            stop += 1
-        # With escaped backslashes and then escaped quotes gone, each quote left begins or ends a string.
-        parts = data[start:stop].replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')
-        outside = b"".join(parts[in_string::2])
-        in_string ^= len(parts) % 2 == 0
-        values += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
-        if values > limits.nodes:
-            raise LimitError(
-                f"the JSON holds more than {limits.nodes:,} values, more than a bundle may; "
-                "if you trust it, load it with larger structdump.bundle.reader.Limits"
-            )
-        brackets += outside.translate(None, _NO_BRACKETS)
-        start = stop
-    for _ in range(limits.nesting):
-        if not brackets:
-            break
-        shorter = brackets.replace(b"[]", b"").replace(b"{}", b"")
-        if len(shorter) == len(brackets):
-            break
-        brackets = shorter
-    if brackets.count(b"[") + brackets.count(b"{") > limits.nesting:
-        raise LimitError(f"the JSON is nested deeper than {limits.nesting} levels, deeper than a bundle is")
-    unclosed = in_string or (brackets and not brackets.translate(None, b"[{"))
-    return not unclosed
-
-
-_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 # --- zstd -----------------------------------------------------------------------------------
 

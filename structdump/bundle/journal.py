@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from structdump.bundle import codec
-from structdump.bundle.codec import Limits, Meter
+from structdump.bundle.limits import DEFAULT, Limits, Meter
 from structdump.errors import CorruptError, LimitError, NotABundleError
 
 SUFFIX = ".journal"
@@ -138,7 +138,7 @@ class JournalReader:
     Can be iterated several times.
     """
 
-    def __init__(self, source: Path | bytes, limits: Limits = Limits()):  # noqa: B008  # frozen
+    def __init__(self, source: Path | bytes, limits: Limits = DEFAULT):
         self.source = source
         self.limits = limits
         self.complete = False
@@ -209,7 +209,7 @@ def split_text(line: bytes) -> tuple[str, bytes] | None:
     return line[at : at + 32].decode("ascii", "replace"), line[_TEXT_AT:-1]
 
 
-def read_journal(path: Path, limits: Limits = Limits()) -> JournalReader:  # noqa: B008  # frozen
+def read_journal(path: Path, limits: Limits = DEFAULT) -> JournalReader:
     """Return a reader over the records of a journal, as far as they were written.
 
     Raises NotABundleError if the file can't be read, LimitError on a bomb.

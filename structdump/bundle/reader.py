@@ -5,22 +5,21 @@ Every error is one of `structdump.errors`. What decides is the content (magic by
 
 from __future__ import annotations
 
-import io
 import os
-import zipfile
-import zlib
 from pathlib import Path
 from typing import IO, Any
 
 from pydantic import ValidationError
 
-from structdump.bundle import assemble, codec, journal
-from structdump.bundle.codec import Frame, Limits, Meter
+from structdump.bundle import assemble, codec, journal, unpack
+from structdump.bundle.codec import Frame
 from structdump.bundle.journal import JournalReader
 from structdump.bundle.layout import OPENING, closing
+from structdump.bundle.limits import DEFAULT, Limits, Meter
 from structdump.bundle.loaded import ArtifactView, LoadedBundle, Provenance
 from structdump.bundle.model import FORMAT, VERSION, Bundle
 from structdump.bundle.texts import FrameTexts, LateTexts, NoTexts
+from structdump.bundle.verify import problems
 from structdump.errors import (
     BundleError,
     CorruptError,
@@ -30,13 +29,10 @@ from structdump.errors import (
     UnsupportedVersionError,
 )
 
-__all__ = ["ArtifactView", "Limits", "LoadedBundle", "Provenance", "head", "load"]
-
-_DEFAULT = Limits()
-_SNIFF = 256 << 10  # bytes; holds at least one compressed block
+__all__ = ["ArtifactView", "Limits", "LoadedBundle", "Provenance", "head", "load", "verify"]
 
 
-def load(source: str | os.PathLike[str] | bytes, *, limits: Limits = _DEFAULT) -> LoadedBundle:
+def load(source: str | os.PathLike[str] | bytes, *, limits: Limits = DEFAULT) -> LoadedBundle:
     """Open a bundle: `.json.zst`, `.json`, `.json.gz`, a `.zip` holding one of these, or a journal.
 
     `source` is a path, or the file's bytes. Texts are read when asked for, so damage in them shows
@@ -62,7 +58,7 @@ def load(source: str | os.PathLike[str] | bytes, *, limits: Limits = _DEFAULT) -
         raise NotABundleError(f"{path} cannot be read: {getattr(e, 'strerror', None) or e}") from None
 
 
-def head(path: str | os.PathLike[str], *, limits: Limits = _DEFAULT) -> LoadedBundle:
+def head(path: str | os.PathLike[str], *, limits: Limits = DEFAULT) -> LoadedBundle:
     """Open a bundle but read its head alone: for scans of thousands of bundles.
 
     Its `texts` can't be read and its `complete` is None. Other forms than `.json.zst` are read whole,
@@ -73,8 +69,8 @@ def head(path: str | os.PathLike[str], *, limits: Limits = _DEFAULT) -> LoadedBu
     path = Path(path)
     try:
         with path.open("rb") as file:
-            data = file.read(_SNIFF)
-            while _kind(data) == "zstd" and not _is_journal(data):
+            data = file.read(unpack.SNIFF)
+            while unpack.kind(data) == "zstd" and not unpack.is_journal(data):
                 try:
                     parts = _Parts(data, limits, head_only=True)
                 except TruncatedError:
@@ -93,11 +89,24 @@ def head(path: str | os.PathLike[str], *, limits: Limits = _DEFAULT) -> LoadedBu
     return load(path, limits=limits)
 
 
+def verify(path: str | os.PathLike[str], *, limits: Limits = DEFAULT) -> list[str]:
+    """Read all of a bundle and return what is wrong with it, a sentence each; none if it is sound.
+
+    A file that can't be opened is one problem, not an exception.
+
+    Example: `assert verify("run.json.zst") == []`
+    """
+    try:
+        return problems(load(path, limits=limits))
+    except BundleError as e:
+        return [str(e)]
+
+
 def _load_file(path: Path, file: IO[bytes], limits: Limits) -> LoadedBundle:
-    data = file.read(_SNIFF)
-    if _is_journal(data) and path.is_file():
+    data = file.read(unpack.SNIFF)
+    if unpack.is_journal(data) and path.is_file():
         return _load_journal(path, limits)
-    if _kind(data):  # nothing else is worth reading further
+    if unpack.kind(data):  # nothing else is worth reading further
         data += file.read(max(0, limits.decompressed - len(data)) + 1)
     if len(data) > limits.decompressed:
         raise LimitError(f"the file is larger than {limits.decompressed:,} bytes")
@@ -105,9 +114,9 @@ def _load_file(path: Path, file: IO[bytes], limits: Limits) -> LoadedBundle:
 
 
 def _load(data: bytes, limits: Limits, *, packed: bool = False) -> LoadedBundle:
-    kind = _kind(data)
+    kind = unpack.kind(data)
     if kind == "zstd":
-        if _is_journal(data):
+        if unpack.is_journal(data):
             return _load_journal(data, limits)
         return _load_zstd(data, limits)
     if kind == "json":
@@ -115,32 +124,12 @@ def _load(data: bytes, limits: Limits, *, packed: bool = False) -> LoadedBundle:
             raise LimitError(f"the JSON is larger than {limits.document:,} bytes")
         return _load_json(data, limits)
     if kind == "gzip":
-        return _load_json(_gunzip(data, limits), limits)
+        return _load_json(unpack.gunzip(data, limits), limits)
     if kind == "zip" and not packed:
-        return _load(_unzip(data, limits), limits, packed=True)
+        return _load(unpack.unzip(data, limits), limits, packed=True)
     if not data:
         raise NotABundleError("the file is empty")
     raise NotABundleError("this is no bundle; one is a .json.zst, .json, .json.gz, .zip or .journal file")
-
-
-def _kind(data: bytes) -> str | None:
-    if data[:4] == codec.ZSTD_MAGIC or (data[1:4] == b"\x2a\x4d\x18" and data[0] & 0xF0 == 0x50):
-        return "zstd"
-    if data[:2] == b"\x1f\x8b":
-        return "gzip"
-    if data[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
-        return "zip"
-    return "json" if data[:_SNIFF].lstrip(b" \t\r\n\xef\xbb\xbf")[:1] == b"{" else None
-
-
-def _is_journal(data: bytes) -> bool:
-    if data[:4] != codec.ZSTD_MAGIC:
-        return False
-    try:
-        start = next(codec.stream(data[:_SNIFF], Meter(Limits(), len(data))), b"")
-    except CorruptError:
-        return False
-    return start.startswith(journal.FIRST_BYTES)
 
 
 class _Parts:
@@ -247,53 +236,3 @@ def _check_version(document: dict[str, Any]) -> None:
 def _check_artifacts(artifacts: Any, limits: Limits) -> None:
     if isinstance(artifacts, list) and len(artifacts) > limits.artifacts:
         raise LimitError(f"the bundle lists more than {limits.artifacts:,} artifacts")
-
-
-def _gunzip(data: bytes, limits: Limits) -> bytes:
-    meter, out = Meter(limits, len(data)), bytearray()
-    while data:
-        member = zlib.decompressobj(wbits=31)
-        while not member.eof:
-            try:
-                piece = member.decompress(data, 1 << 20)
-            except zlib.error as e:
-                raise CorruptError(f"the gzip data is damaged: {e}; get the file again") from None
-            data = member.unconsumed_tail
-            if not piece and not data and not member.eof:
-                raise TruncatedError("the gzip data ends early: the file was cut; get it again")
-            _hold(out, piece, meter, limits)
-        data = member.unused_data.lstrip(b"\0")
-    return bytes(out)
-
-
-def _unzip(data: bytes, limits: Limits) -> bytes:
-    try:
-        archive = zipfile.ZipFile(io.BytesIO(data))
-        members = [m for m in archive.infolist() if not m.is_dir() and not m.filename.startswith("__MACOSX/")]
-    except Exception as e:  # noqa: BLE001  # zipfile raises many kinds on damaged input
-        if data[:4] == b"PK\x03\x04" and b"PK\x05\x06" not in data[-(1 << 16) - 22 :]:
-            raise TruncatedError("the zip has no directory at its end: it was cut; get it again") from None
-        raise CorruptError(f"the zip is damaged: {e}") from None
-    if len(members) != 1:
-        raise NotABundleError(f"the zip holds {len(members)} files; it must hold one bundle")
-    member, meter, out = members[0], Meter(limits, len(data)), bytearray()
-    if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise NotABundleError(
-            "the zip is encrypted, or compressed in a way that is not read; unpack it first"
-        )
-    try:
-        with archive.open(member) as file:
-            while piece := file.read(1 << 20):
-                _hold(out, piece, meter, limits)
-    except LimitError:
-        raise
-    except Exception as e:  # noqa: BLE001  # as above
-        raise CorruptError(f"the zip is damaged: {e}") from None
-    return bytes(out)
-
-
-def _hold(out: bytearray, piece: bytes, meter: Meter, limits: Limits) -> None:
-    meter.add(len(piece))
-    out += piece
-    if len(out) > limits.document:
-        raise LimitError(f"the file inflates to more than {limits.document:,} bytes")

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 
 from structdump.bundle import codec
-from structdump.bundle.codec import Frame, Meter
+from structdump.bundle.codec import Frame
+from structdump.bundle.limits import Meter
 from structdump.errors import CorruptError, LimitError, UsageError
 
 _ENTRY = re.compile(rb'"([0-9a-f]{32})":(?=")')
