@@ -1,16 +1,16 @@
 """What tuning chose: `.best_config` and `.kernel_perf` files, and the file name a kernel's choice gets.
 
-The content is what `AutotuneCache.save` writes (`torch/_inductor/runtime/autotune_cache.py`, torch 2.11 and 2.13).
+The content is what `AutotuneCache.save` writes (torch/_inductor/runtime/autotune_cache.py, 2.11 and 2.13).
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from pathlib import PurePath
 from typing import Any
 
 from structdump.sources.kernel_sources import KernelSource
@@ -74,19 +74,19 @@ def best_config_keys(filename: str, torch_key: bytes | None = None, tag: str = "
     """Return the stems that the `.best_config` of the kernel in `filename` may have.
 
     The most likely comes first. `torch_key` is what `torch._inductor.codecache.torch_key()` gives:
-    a hash of torch's own source, without which torch 2.7 and newer give a name that cannot be computed.
+    a hash of torch's own source, without which the name that newer torch gives cannot be computed.
     `tag` is `torch.compiler.config.cache_key_tag`. Reimplements `AutotuneCache._prepare_key` and
     `_make_local_cache_key`, so that directories can be read where torch is another version or absent;
-    the steps are sha256 over plain strings in torch 2.7 to 2.13.
+    the steps are sha256 over plain strings in torch 2.9 to 2.13.
 
     Example::
 
         >>> best_config_keys("/cache/ab/cabc.py")[-1]
         'cabc'
     """
-    name = os.path.basename(filename)
-    inner = sha256(f"{name}:{tag}".encode("utf-8", "surrogateescape")).hexdigest()
-    keys = [inner, os.path.splitext(name)[0]]  # before torch 2.7, and before torch 2.6
+    path = PurePath(filename)
+    inner = sha256(f"{path.name}:{tag}".encode("utf-8", "surrogateescape")).hexdigest()
+    keys = [inner, path.stem]  # as older releases of torch name it
     if torch_key is not None:
         keys.insert(0, sha256(inner.encode() + torch_key).hexdigest())
     return keys
