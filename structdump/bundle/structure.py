@@ -6,6 +6,7 @@ from structdump.bundle.limits import Limits
 from structdump.errors import LimitError
 
 _CHUNK = 1 << 20
+_AS_SQUARE = bytes.maketrans(b"{}", b"[]")  # whether they match is the parser's to say
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
@@ -33,15 +34,11 @@ def is_whole(data: bytes, limits: Limits) -> bool:
                 f"the JSON holds more than {limits.nodes:,} values, more than a bundle may; "
                 "if you trust it, load it with larger structdump.bundle.reader.Limits"
             )
-        brackets += outside.translate(None, _NO_BRACKETS)
-    for _ in range(limits.nesting):
+        brackets += outside.translate(_AS_SQUARE, _NO_BRACKETS)
+    for _ in range(limits.nesting):  # each round takes the innermost level away
         if not brackets:
             break
-        shorter = brackets.replace(b"[]", b"").replace(b"{}", b"")
-        if len(shorter) == len(brackets):
-            break
-        brackets = shorter
-    if brackets.count(b"[") + brackets.count(b"{") > limits.nesting:
+        brackets = brackets.replace(b"[]", b"")
+    if b"[]" in brackets or brackets.count(b"[") > limits.nesting:
         raise LimitError(f"the JSON is nested deeper than {limits.nesting} levels, deeper than a bundle is")
-    unclosed = in_string or (brackets and not brackets.translate(None, b"[{"))
-    return not unclosed
+    return not in_string and (not brackets or b"]" in brackets)
