@@ -17,12 +17,13 @@ from structdump.bundle.model import (
     Status,
 )
 from structdump.sources import reasons
-from structdump.sources.metrics import Metrics, read_metrics
+from structdump.sources.metrics import Metrics, read_metrics, span
 
 MAX_SYMBOLS = 10_000
 MAX_BREAKS = 1_000
-_SOFT = frozenset({"Unsupported", "SkipFrame", "SkipCodeRecursiveException", "RecompileLimitExceeded"})
-"""Failures after which Dynamo runs the frame uncompiled (torch 2.9 to 2.13, convert_frame.py)."""
+MAX_COMPILES = 100_000
+_SKIPS = frozenset({"SkipFrame", "SkipCodeRecursiveException"})
+_LIMITS = ("Dynamo recompile limit exceeded", "RecompileLimitExceeded")
 
 
 @dataclass(slots=True)
@@ -38,7 +39,7 @@ class _Entry:
     breaks: list[GraphBreak] = field(default_factory=list)
     symbols: dict[str, dict[str, Any]] = field(default_factory=dict)
     answers: dict[str, list[str]] = field(default_factory=dict)
-    cache_key: str | None = None
+    keys: dict[str, str] = field(default_factory=dict)
     cache_reason: str | None = None
     backend: str | None = None
     ended: bool = False
@@ -64,7 +65,6 @@ class CompileBook:
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
         self.versions: dict[str, str] = {}
-        self.configs: dict[str, dict[str, Any]] = {}
         self.framework: dict[str, Any] = {}
         self.loads: list[str] = []
 
@@ -81,11 +81,14 @@ class CompileBook:
         stack: Iterable[SourceFrame] | None = None,
         backend: str | None = None,
     ) -> None:
-        """Note the start of a compile: of which function, and where the program called it."""
+        """Note the start of a compile: of which function, and where the program called it.
+
+        What was said before is kept, and completed.
+        """
         entry = self._entry(compile_id)
-        entry.function = function or entry.function
-        entry.stack = list(stack or entry.stack)
-        entry.backend = backend or entry.backend
+        entry.function = entry.function or function
+        entry.stack = entry.stack or list(stack or ())
+        entry.backend = entry.backend or backend
 
     def finished(self, compile_id: str, status: Status | None = None, seconds: float | None = None) -> None:
         """Note the end of a compile. Without a `status` it is ok, unless a failure is known."""
@@ -102,15 +105,12 @@ class CompileBook:
         traceback: str | None = None,
         user_frame: SourceFrame | None = None,
     ) -> None:
-        """Note the exception that ended a compile; what is known already is not lost."""
+        """Note the exception that ended a compile; a second report only adds what the first lacks."""
         entry = self._entry(compile_id)
-        old = entry.error
-        entry.error = Failure(
-            type=exc_type or (old.type if old else "Exception"),
-            message=message or (old.message if old else ""),
-            traceback=traceback or (old.traceback if old else None),
-            user_frame=user_frame or (old.user_frame if old else None),
+        failure = Failure(
+            type=exc_type or "Exception", message=message, traceback=traceback, user_frame=user_frame
         )
+        entry.error = failure if entry.error is None else _merged(entry.error, failure)
 
     def graph_broke(self, compile_id: str, broke: GraphBreak) -> None:
         """Note where Dynamo stopped a graph; the same break seen twice counts once."""
@@ -130,8 +130,8 @@ class CompileBook:
         entry = self._entry(compile_id)
         entry.answers.setdefault(cache, []).append(state)
         entry.cache_reason = entry.cache_reason or reason
-        if key and (cache == "fx_graph" or entry.cache_key is None):
-            entry.cache_key = key
+        if key and cache not in entry.keys:
+            entry.keys[cache] = key
 
     def loaded(self, what: str) -> None:
         """Note in words that something came ready-made from a cache which names no compile."""
@@ -148,6 +148,8 @@ class CompileBook:
         """Read torch's `CompilationMetrics`, given as a mapping, of one compile."""
         entry = self._entry(compile_id)
         read_metrics(entry.metrics, values, backward)
+        if entry.metrics.seconds is None and compile_id.startswith("aot/"):
+            entry.metrics.seconds = span(values)  # torch reports such a compile as the program's own time
         if values.get("is_runtime") is not True and not backward:
             entry.ended = True
         if entry.recompile is None:
@@ -162,9 +164,7 @@ class CompileBook:
     def function_of(self, compile_id: str | None) -> str | None:
         """Return the name of the function that a compile is of, if it is known."""
         entry = self._entries.get(compile_id or "")
-        if entry is None:
-            return None
-        function = entry.function or entry.metrics.function
+        function = self._function(entry) if entry is not None else None
         return function.name if function else None
 
     def answers(self) -> dict[str, dict[str, list[str]]]:
@@ -173,23 +173,35 @@ class CompileBook:
 
     def records(self) -> list[Compile]:
         """Return the compiles in order of first sight; graph breaks point at who took over."""
-        compiles = [_compile(entry) for entry in list(self._entries.values())]
+        compiles = [_compile(entry, self._function(entry)) for entry in list(self._entries.values())]
         _link_breaks(compiles)
         return compiles
 
     def _entry(self, compile_id: str) -> _Entry:
         entry = self._entries.get(compile_id)
-        return entry if entry is not None else self._entries.setdefault(compile_id, _Entry(compile_id))
+        if entry is None:
+            entry = _Entry(compile_id)
+            if len(self._entries) < MAX_COMPILES:
+                self._entries[compile_id] = entry
+        return entry
+
+    def _function(self, entry: _Entry) -> Function | None:
+        """Return what a compile is of; a recompile that never started is of its frame's function."""
+        known = _joined(entry.function, entry.metrics.function)
+        if known is None and not entry.id.endswith("/0"):
+            first = self._entries.get(entry.id.rpartition("/")[0] + "/0")
+            known = _joined(first.function, first.metrics.function) if first else None
+        return known
 
 
-def _compile(entry: _Entry) -> Compile:
+def _compile(entry: _Entry, function: Function | None) -> Compile:
     m = entry.metrics
     error = entry.error
     if m.failure is not None:
         error = m.failure if error is None else _merged(error, m.failure)
     return Compile(
         id=entry.id,
-        function=_function(entry.function, m.function),
+        function=function,
         status=_status(entry, error),
         seconds=entry.seconds if entry.seconds is not None else m.seconds,
         phases=dict(m.phases),
@@ -202,7 +214,7 @@ def _compile(entry: _Entry) -> Compile:
         cache=CacheState(
             fx_graph=_answer(entry.answers.get("fx_graph")),
             aot_autograd=_answer(entry.answers.get("aot_autograd")),
-            key=entry.cache_key,
+            key=entry.keys.get("fx_graph") or entry.keys.get("aot_autograd"),
             reason=entry.cache_reason,
         ),
         backend=entry.backend,
@@ -211,7 +223,7 @@ def _compile(entry: _Entry) -> Compile:
     )
 
 
-def _function(first: Function | None, second: Function | None) -> Function | None:
+def _joined(first: Function | None, second: Function | None) -> Function | None:
     if first is None or second is None:
         return first or second
     return Function(
@@ -233,11 +245,26 @@ def _status(entry: _Entry, error: Failure | None) -> Status:
     if entry.status is not None:
         return entry.status
     if error is not None:
-        soft = error.type.rsplit(".", 1)[-1] in _SOFT
-        return "fell_back" if soft or entry.metrics.suppressed else "failed"
+        return _status_of(error, entry)
     if entry.metrics.guarded is False:
         return "skipped"
     return "ok" if entry.ended else "unfinished"
+
+
+def _status_of(error: Failure, entry: _Entry) -> Status:
+    """Tell whether the user met the exception, or Dynamo went on without this compile.
+
+    As torch/_dynamo/convert_frame.py does (2.9 to 2.13): an Unsupported that is not wanted with
+    fullgraph was reported as a graph break before, and one at the recompile limit names that limit.
+    """
+    kind = error.type.rsplit(".", 1)[-1]
+    if kind in _SKIPS:
+        return "skipped"
+    if entry.metrics.suppressed or kind == "RecompileLimitExceeded":
+        return "fell_back"
+    if kind == "Unsupported" and (entry.breaks or error.message.startswith(_LIMITS)):
+        return "fell_back"
+    return "failed"
 
 
 def _answer(answers: list[str] | None) -> str | None:
@@ -248,15 +275,36 @@ def _answer(answers: list[str] | None) -> str | None:
 
 
 def _link_breaks(compiles: list[Compile]) -> None:
-    resumes: dict[tuple[str, int], list[str]] = {}
-    for compile_ in compiles:
-        point = reasons.resume_point(compile_.function.name) if compile_.function else None
+    """Let each graph break name the resume function's compile that took over.
+
+    That is the first one before the same function is compiled again; if the resume function was
+    compiled already for an earlier compile, and still fits, it is the latest of those.
+    """
+    resumes: dict[tuple[str, int], list[int]] = {}
+    starts: dict[tuple[str, str | None], list[int]] = {}
+    for index, compile_ in enumerate(compiles):
+        if compile_.function is None:
+            continue
+        starts.setdefault((compile_.function.name, compile_.function.file), []).append(index)
+        point = reasons.resume_point(compile_.function.name)
         if point is not None:
-            resumes.setdefault(point, []).append(compile_.id)
-    for compile_ in compiles:
+            resumes.setdefault(point, []).append(index)
+    for index, compile_ in enumerate(compiles):
+        function = compile_.function
+        if function is None:
+            continue
+        again = starts[function.name, function.file]
+        end = next((i for i in again if i > index), len(compiles))
         for broke in compile_.graph_breaks:
-            for frame in reversed(broke.stack):
-                found = resumes.get((reasons.plain_name(frame.name), frame.line or -1))
-                if found and found[0] != compile_.id:
-                    broke.resumed_by = found[0]
-                    break
+            found = _resumes_of(broke, reasons.plain_name(function.name), resumes)
+            after = [i for i in found if index < i < end]
+            before = [i for i in found if i < index]
+            if after or before:
+                broke.resumed_by = compiles[after[0] if after else before[-1]].id
+
+
+def _resumes_of(broke: GraphBreak, name: str, resumes: dict[tuple[str, int], list[int]]) -> list[int]:
+    for frame in reversed(broke.stack):
+        if reasons.plain_name(frame.name) == name:
+            return resumes.get((name, frame.line or -1), [])
+    return []

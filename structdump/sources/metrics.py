@@ -73,6 +73,7 @@ def read_metrics(into: Metrics, record: Mapping[str, Any], backward: bool = Fals
     """Add one record to what is known; fields of the wrong type are left out.
 
     `backward` says that the record is of the backward's own compile; its phases get a prefix.
+    A record of the running program (`is_runtime`) adds phases alone.
     """
     prefix = "backward_" if backward else ""
     for key, value in record.items():
@@ -93,6 +94,12 @@ def read_metrics(into: Metrics, record: Mapping[str, Any], backward: bool = Fals
         _read_frame(into, record)
 
 
+def span(record: Mapping[str, Any]) -> float | None:
+    """Return the seconds between start and end of what a record measures, if it states both."""
+    start, end = _number(record.get("start_time_us"), 1e-6), _number(record.get("end_time_us"), 1e-6)
+    return None if start is None or end is None or end < start else round(end - start, 6)
+
+
 def _read_frame(into: Metrics, record: Mapping[str, Any]) -> None:
     name = record.get("co_name")
     if isinstance(name, str):
@@ -100,7 +107,7 @@ def _read_frame(into: Metrics, record: Mapping[str, Any]) -> None:
             name=name, file=_string(record.get("co_filename")), line=_int(record.get("co_firstlineno"))
         )
     seconds = _number(record.get("entire_frame_compile_time_s"))
-    into.seconds = seconds if seconds is not None else _number(record.get("duration_us"), 1e-6)
+    into.seconds = seconds if seconds is not None else span(record)
     into.guards = _int(record.get("guard_count"))
     into.guarded = record["has_guarded_code"] if isinstance(record.get("has_guarded_code"), bool) else None
     into.suppressed = record.get("config_suppress_errors") is True

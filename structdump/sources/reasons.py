@@ -78,9 +78,11 @@ def recompile(reasons: object) -> Recompile | None:
     if not lines:
         return None
     match = _GUARD.match(lines[0])
+    # torch adds, after two spaces and #, where in the program the guard came from
+    guard = (match["guard"] if match else lines[0]).split("\nUser stack trace:", 1)[0].split("  # ", 1)[0]
     return Recompile(
         reason="\n".join(lines)[:MAX_REASON],
-        guard=(match["guard"] if match else lines[0])[:MAX_REASON],
+        guard=guard.strip()[:MAX_REASON] or None,
         previous=match["id"] if match else None,
     )
 

@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from structdump.bundle import codec
+from structdump.bundle.limits import Limits, Meter
 from structdump.errors import CorruptError, LimitError, SourceError
 from structdump.sources.trace_events import TraceMapper, TraceRecord
 
@@ -277,8 +278,8 @@ def _chunks(path: Path) -> Iterator[Iterator[bytes]]:
             with gzip.open(file) as unzipped:
                 yield _reads(unzipped.read)
         elif start == codec.ZSTD_MAGIC:
-            limits = codec.Limits(decompressed=1 << 40)
-            yield codec.stream(file, codec.Meter(limits, path.stat().st_size))
+            limits = Limits(decompressed=1 << 40)
+            yield codec.stream(file, Meter(limits, path.stat().st_size))
         else:
             yield _reads(file.read)
 

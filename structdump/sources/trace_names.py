@@ -15,11 +15,14 @@ from structdump.bundle.model import Direction, Kind, Phase
 NAMED = frozenset({"artifact", "graph_dump", "link", "dump_file", "optimize_ddp_split_child"})
 """Records whose own name says little: the name that counts stands in their metadata."""
 
+ATTACHED = 99
+
 
 class Shape(NamedTuple):
     """What a record becomes. `fact` names the CompileBook reading that its payload or metadata feeds.
 
-    `step` orders Inductor's records within one Inductor compile; a lower or equal step begins the next.
+    `step` orders Inductor's records within one Inductor compile: a record whose step is not beyond
+    that of the record before it begins the next compile; ATTACHED records never do.
     """
 
     kind: Kind
@@ -55,9 +58,10 @@ RECORDS: dict[str, Shape] = {
     "dynamo_output_graph": _graph("captured"),
     "dynamo_guards": Shape("guards", "guards", language="json"),
     "dynamo_cpp_guards_str": Shape("guards", "cpp_guards"),
-    "compiled_autograd_graph": _graph("compiled_autograd"),
+    "compiled_autograd_graph": Shape("graph", "compiled_autograd", "after", fact="finished"),
     "optimize_ddp_split_graph": _graph("split"),
     "optimize_ddp_split_child": _graph("split_child"),
+    "dump_file": Shape("source", "generated"),
     # AOTAutograd
     "aot_joint_graph": _graph("joint", None, "joint"),
     "aot_forward_graph": _graph("forward", None, "forward"),
@@ -69,13 +73,13 @@ RECORDS: dict[str, Shape] = {
     "inductor_input_graph": _graph("inductor_input"),
     # export
     "export": _note("export"),
-    "exported_program": _graph("exported"),
+    "exported_program": Shape("graph", "exported", fact="finished"),
     "missing_fake_kernel": _note("fake_kernel", "json"),
     "mismatched_fake_kernel": _note("fake_kernel", "json"),
     # symbolic shapes
     "create_symbol": Shape("trace", "symbol", language="json", fact="symbol"),
     "create_unbacked_symbol": Shape("trace", "symbol", language="json", fact="symbol"),
-    "symbolic_shape_specialization": Shape("event", "specialization", language="json", fact="specialization"),
+    "symbolic_shape_specialization": Shape("event", "specialization", language="json", fact="symbol"),
     "propagate_real_tensors": _note("data_dependent", "json"),
     "propagate_real_tensors_provenance": _note("data_dependent", "json"),
     "guard_on_data_dependent_error": _note("data_dependent", "json"),
@@ -116,7 +120,7 @@ ARTIFACTS: dict[str, Shape] = {
     "min_cut_failed_fx_graph": Shape("event", "partitioner", language="python"),
     "min_cut_failed_edge_list": _note("partitioner"),
     "min_cut_failed_svg": Shape("event", "partitioner", language="xml"),
-    "eager_compile_backwards_failure": Shape("event", "error", language="text", fact="backward_error"),
+    "eager_compile_backwards_failure": Shape("event", "error"),
     "make_fx_fail_partial": _graph("make_fx_partial"),
     "fx_interpreter_error": Shape("event", "error", language="text"),
     "invoke_subgraph_backward_duplicate": _note("invoke_subgraph"),
@@ -127,12 +131,16 @@ ARTIFACTS: dict[str, Shape] = {
     "after_joint_graph": _graph("joint_passes", "after"),
     "before_post_grad_graph": Shape("graph", "post_grad", "before", step=1),
     "inductor_post_grad_graph": Shape("graph", "post_grad", "after", step=2),
-    "fx_graph_runnable": Shape("repro", "fx_graph_runnable", fact="repro", step=0),
+    "fx_graph_runnable": Shape("repro", "fx_graph_runnable", step=0),
     "minifier": Shape("repro", "minifier"),
     "inductor_autotune_at_compile_time_code": Shape("autotune", "autotune_code", step=3),
-    "triton_kernel_info": Shape("metrics", "triton_kernels", language="json"),
-    "inductor_provenance_tracking_node_mappings": _note("provenance", "json"),
-    "inductor_provenance_tracking_kernel_stack_traces": _note("provenance", "json"),
+    "triton_kernel_info": Shape("metrics", "triton_kernels", language="json", step=ATTACHED),
+    "inductor_provenance_tracking_node_mappings": Shape(
+        "event", "provenance", language="json", step=ATTACHED
+    ),
+    "inductor_provenance_tracking_kernel_stack_traces": Shape(
+        "event", "provenance", language="json", step=ATTACHED
+    ),
     "inductor_collective_schedule": _note("collectives", "json"),
     "inductor_runtime_and_tensor_meta": _note("tensor_meta", "json"),
     "inductor_spmd_graph_mismatch": _note("spmd"),
@@ -142,10 +150,9 @@ ARTIFACTS: dict[str, Shape] = {
     "overlap_scheduling_graph_after": _graph("overlap_scheduling", "after"),
     "pre_decomp_comms": _graph("decompose_collectives", "before"),
     "post_decomp_comms": _graph("decompose_collectives", "after"),
-    "runtime_wrapper_orchestration": Shape("source", "runtime_wrapper"),
     # vLLM
-    "vllm_compilation_config": Shape("event", "framework_config", language="json", fact="vllm_config"),
-    "vllm_piecewise_compile_start": Shape("event", "piece_start", language="json", fact="vllm_piece"),
+    "vllm_compilation_config": Shape("event", "framework_config", language="json", fact="framework"),
+    "vllm_piecewise_compile_start": Shape("event", "piece_start", language="json", fact="piece"),
     "vllm_execution_code": Shape("source", "execution_code"),
 }
 
@@ -159,10 +166,18 @@ DUMPS: dict[str, Shape] = {
 PATTERNS: tuple[tuple[re.Pattern[str], Shape], ...] = tuple(
     (re.compile(pattern), shape)
     for pattern, shape in (
-        (r"fx_graph_(bundled_)?cache_\w+", Shape("cache", "fx_graph", language="json", fact="cache", step=5)),
+        (
+            r"fx_graph_(bundled_)?cache_\w+",
+            Shape("cache", "fx_graph", language="json", fact="cache", step=ATTACHED),
+        ),
         (r"aotautograd_cache_\w+", Shape("cache", "aot_autograd", language="json", fact="cache")),
         (r"(precompile|dynamo)_cache_\w+", Shape("cache", "precompile", language="json")),
         (r"(get|put)_\w*code_state", Shape("event", "pgo", language="text")),
+        (
+            r"compiled_fn(_wrapper)?|compiled_function_\w+|backward_(pro|epi)logue|mutation_epilogue"
+            r"|runtime_wrapper_orchestration|(\w+_)?(alias|subclass|rng|tokens|dedup|base|assert)_(un)?wrap(per)?",
+            Shape("source", "runtime_wrapper"),
+        ),
         (r".*_ORIGINAL_BYTECODE", Shape("bytecode", "original", language="text")),
         (r".*_MODIFIED_BYTECODE", Shape("bytecode", "modified", language="text")),
         (r"before_(activation_quantization)_\w+", _graph("activation_quantization", "before")),

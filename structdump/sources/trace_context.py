@@ -1,0 +1,163 @@
+"""Tells which compile, piece and direction a trace record belongs to where torch does not say.
+
+Ids that torch gives are kept: `0/0` (frame, compile), `!0/1/0` (compiled autograd, frame, compile).
+Records without one get:
+
+- the id of the graph that Dynamo captured just before, if its own compile never went on: strict
+  export, `aot_compile`, vLLM's ahead-of-time compile, whose backends run outside of Dynamo's frame;
+- `aot/N` for the N-th compile by Inductor that no Dynamo capture led to: AOTInductor,
+  `standalone_compile`, a compiled artifact loaded from a cache;
+- `export/N` for the N-th `torch.export` that torch reports (with TORCH_DTRACE alone).
+
+N counts from 0 in one process. Ids given here are marked as inferred in the event.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from structdump.bundle.model import Direction, Subgraph
+from structdump.sources.trace_names import ATTACHED, Shape
+
+_OPENING = frozenset({"graph", "output_code", "repro", "cache", "autotune"})
+_OF_THE_WHOLE = frozenset(
+    {"captured", "split", "guards", "cpp_guards", "execution_code", "compile", "runtime"}
+)
+_FIRST_STAGES = frozenset({"aot_autograd", "pre_grad"})
+
+
+class Owners:
+    """Assigns a compile id to records that come without one, in the order in which they come."""
+
+    def __init__(self) -> None:
+        self._captured: str | None = None
+        self._open: str | None = None
+        self._last: str | None = None
+        self._pieced: str | None = None
+        self._exporting: str | None = None
+        self._stages: set[str] = set()
+        self._counts = {"aot": 0, "export": 0}
+
+    def owner(self, given: str | None, what: Shape, name: str) -> str | None:
+        """Return the compile id of a record that torch gave the id `given`."""
+        if given is not None:
+            self._note(given, what)
+            return given
+        if what.kind == "trace" or what.stage == "torch_version":
+            return self._open
+        if what.stage in ("export", "exported"):
+            return self._export(what.stage)
+        if self._captured is not None:
+            self._open, self._captured = self._captured, None
+        elif self._open is None:
+            return self._opened(what, name)
+        elif self._open.startswith("aot/") and self._begins(what):
+            self._open = self._next("aot")
+            self._stages.clear()
+        return self._continued(what, name)
+
+    def _note(self, given: str, what: Shape) -> None:
+        if what.fact == "piece":
+            self._pieced = given
+        if what.stage == "captured":
+            self._captured = given
+        elif what.kind in _OPENING or what.kind == "metrics" or what.fact == "start":
+            self._captured = None
+
+    def _opened(self, what: Shape, name: str) -> str | None:
+        if what.kind == "metrics":
+            return self._last
+        if what.fact == "piece" and self._pieced is not None:
+            self._open = self._pieced  # vLLM compiles a further size of a model long after the first
+        elif what.kind in _OPENING or what.fact == "piece":
+            self._open = self._next("aot")
+            self._stages.clear()
+        else:
+            return None
+        return self._continued(what, name)
+
+    def _continued(self, what: Shape, name: str) -> str | None:
+        owner = self._open
+        self._stages.add(f"{what.stage} {what.phase}")
+        if what.fact == "piece":
+            self._pieced = owner
+        if what.kind == "metrics" or (name == "aotautograd_cache_hit" and owner != self._pieced):
+            self._last, self._open = owner, None
+        return owner
+
+    def _begins(self, what: Shape) -> bool:
+        return (
+            what.stage in _FIRST_STAGES
+            and what.phase != "after"
+            and f"{what.stage} {what.phase}" in self._stages
+            and self._open != self._pieced
+        )
+
+    def _export(self, stage: str) -> str:
+        owner = self._exporting or self._next("export")
+        self._exporting = owner if stage == "export" else None
+        return owner
+
+    def _next(self, family: str) -> str:
+        number = self._counts[family]
+        self._counts[family] += 1
+        return f"{family}/{number}"
+
+
+@dataclass(slots=True)
+class _Progress:
+    forwards: int = 0
+    inferences: int = 0
+    compiles: int = 0
+    step: int = ATTACHED
+
+
+class Directions:
+    """Infers whether Inductor is compiling a forward or a backward, from what came before.
+
+    AOTAutograd reports its forward and backward graphs first; then Inductor compiles one forward
+    per reported forward graph, and every later Inductor compile of the same compile is a backward,
+    be it at once (dynamic shapes, cache hits) or at the first call of `.backward()`.
+    """
+
+    def __init__(self) -> None:
+        self._progress: dict[tuple[str | None, int, str], _Progress] = {}
+        self._attempts: dict[str | None, int] = {}
+
+    def direction(
+        self, what: Shape, compile_id: str | None, attempt: int | None, piece: Subgraph | None
+    ) -> tuple[Direction | None, bool]:
+        """Return the direction, and whether it was inferred."""
+        if what.step is None and what.direction not in ("forward", "inference"):
+            return what.direction, False
+        if attempt is not None:
+            self._attempts[compile_id] = attempt
+        key = (compile_id, self._attempts.get(compile_id, 0), repr(piece))
+        progress = self._progress.setdefault(key, _Progress())
+        if what.step is None:
+            progress.forwards += what.direction == "forward"
+            progress.inferences += what.direction == "inference"
+            return what.direction, False
+        if what.step != ATTACHED:
+            progress.compiles += what.step <= progress.step
+            progress.step = what.step
+        if progress.forwards:
+            return ("forward" if progress.compiles <= progress.forwards else "backward"), True
+        return ("inference", True) if progress.inferences else (None, False)
+
+
+class Pieces:
+    """Remembers which piece of a split graph is being compiled, per compile (vLLM)."""
+
+    def __init__(self) -> None:
+        self._current: dict[str | None, Subgraph] = {}
+
+    def enter(self, compile_id: str | None, piece: Subgraph) -> None:
+        """Note that the compile of `piece` begins."""
+        self._current[compile_id] = piece
+
+    def current(self, compile_id: str | None, what: Shape) -> Subgraph | None:
+        """Return the piece that a record belongs to; records of the whole graph end the last piece."""
+        if what.stage in _OF_THE_WHOLE and what.kind != "pass":
+            self._current.pop(compile_id, None)
+        return self._current.get(compile_id)
