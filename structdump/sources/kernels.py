@@ -80,10 +80,12 @@ def parse_output_code(source: str) -> OutputCode:
     body = source[: tail.start()] if tail else source
     rest: list[str] = []
     position = 0
+    found: dict[str, KernelSource] = {}
     for definition in find_definitions(body):
         rest.append(body[position : definition.start])
         position = definition.end
-        code.kernels.append(definition.item)
+        found[definition.item.kernel.name] = definition.item  # the tuning block on top has them as well
+    code.kernels = list(found.values())
     rest.append(body[position:])
     reduced = _CHORES.sub("", "".join(rest))
     names = {item.kernel.name for item in code.kernels}
