@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from structdump.bundle.reader import LoadedBundle as Bundle, load as load
+    from structdump.bundle.reader import LoadedBundle as Bundle
+    from structdump.bundle.reader import load as load
     from structdump.config import DumpConfig as DumpConfig
     from structdump.errors import StructdumpError as StructdumpError
     from structdump.sources.live import capture as capture

@@ -19,8 +19,8 @@ CONFIGS = ("torch._dynamo.config", "torch._inductor.config", "torch._functorch.c
 #: Beginnings of the names of environment variables that concern torch and what it calls.
 VARIABLES = (
     "TORCH", "PYTORCH", "STRUCTDUMP_", "TRITON", "CUDA_", "CUBLAS", "CUDNN", "NCCL_", "HIP_", "ROCM_",
-    "ROCR_", "HSA_", "MIOPEN", "AMDGCN", "OMP_", "MKL_", "KMP_", "GOMP_", "VLLM_", "SGLANG_", "AOT_", "INDUCTOR",
-    "XLA_", "HABANA", "ASCEND", "CXX", "CC", "LD_PRELOAD", "RANK", "WORLD_SIZE", "LOCAL_RANK",
+    "ROCR_", "HSA_", "MIOPEN", "AMDGCN", "OMP_", "MKL_", "KMP_", "GOMP_", "VLLM_", "SGLANG_", "AOT_",
+    "INDUCTOR", "XLA_", "HABANA", "ASCEND", "CXX", "CC", "LD_PRELOAD", "RANK", "WORLD_SIZE", "LOCAL_RANK",
     "PYTHONHASHSEED",
 )  # fmt: skip
 

@@ -12,8 +12,8 @@ from structdump.bundle.graphs import measure_graph
 from structdump.bundle.names import stage_of
 from structdump.sources.event import Event
 from structdump.sources.hooks.context import DIRECTIONS, compile_context, graph_context
-from structdump.sources.hooks.swap import FORMER, swap_code
-from structdump.sources.hooks.trace import state_of
+from structdump.sources.hooks.state import state_of
+from structdump.sources.hooks.swap import TABLE, swap_code
 from structdump.sources.hub import HUB
 from structdump.sources.session import Session
 
@@ -32,17 +32,16 @@ TRACED = frozenset(
 
 
 def _lazy_format_graph_code(*args: Any, **kwargs: Any) -> Any:
-    from structdump.sources.hooks import graphs
-
-    graphs.graph_seen(args, kwargs)
-    return graphs.FORMER["lazy_format_graph_code"](*args, **kwargs)
+    # This code runs in place of torch's, with torch's globals; see swap.py.
+    table = __structdump__  # type: ignore[name-defined] # noqa: F821 # in torch's globals
+    table.graph_seen(args, kwargs)
+    return table.lazy_format_graph_code(*args, **kwargs)
 
 
 def _lazy_inside_depyf(*args: Any, **kwargs: Any) -> Any:
-    from structdump.sources.hooks import graphs
-
-    graphs.graph_seen(args, kwargs)
-    return graphs.FORMER["depyf"](*args, **kwargs)
+    table = __structdump__  # type: ignore[name-defined] # noqa: F821 # in torch's globals
+    table.graph_seen(args, kwargs)
+    return table.depyf(*args, **kwargs)
 
 
 def graph_seen(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -58,7 +57,7 @@ def _graph(bound: dict[str, Any], options: dict[str, Any], session: Session) -> 
     stage = stage_of(name)
     compile_id, attempt = compile_context()
     graph_id, direction = graph_context()
-    if (stage.stage, stage.phase) in TRACED and "trace_structured" in FORMER:
+    if (stage.stage, stage.phase) in TRACED and hasattr(TABLE, "trace_structured"):
         state_of(session).measures[(compile_id, stage.stage, stage.phase)] = measure_graph(gm)
         return
     session.record(
@@ -82,7 +81,7 @@ def install_graphs() -> Callable[[], None]:
     """Swap the code of `lazy_format_graph_code` (torch/fx/_utils.py); return how to undo that."""
     function = sys.modules["torch._dynamo.utils"].lazy_format_graph_code
     former, undo = swap_code(function, _lazy_format_graph_code, ("name", "gm", "maybe_id"))
-    FORMER["lazy_format_graph_code"] = former
+    TABLE.lazy_format_graph_code, TABLE.graph_seen = former, graph_seen
     return undo
 
 
@@ -95,7 +94,7 @@ def install_depyf() -> Callable[[], None]:
     theirs = module.patched_lazy_format_graph_code
     target = sys.modules["torch._dynamo.utils"].lazy_format_graph_code
     body = types.FunctionType(theirs.__code__, target.__globals__, theirs.__name__, theirs.__defaults__)
-    FORMER["depyf"] = body
+    TABLE.depyf = body
     module.patched_lazy_format_graph_code = _lazy_inside_depyf
 
     def undo() -> None:

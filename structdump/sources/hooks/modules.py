@@ -11,7 +11,7 @@ from typing import Any
 
 from structdump.sources.event import Event
 from structdump.sources.hooks.context import compile_context, graph_context
-from structdump.sources.hooks.trace import state_of
+from structdump.sources.hooks.state import state_of
 from structdump.sources.hub import HUB
 from structdump.sources.session import Session
 
@@ -50,7 +50,7 @@ def _module(path: str, session: Session) -> None:
     The output code's own module was seen at trace_structured just before, and what loads while it
     executes are its kernels, which are read from its source.
     """
-    if path in state_of(session).mapper.output_paths:
+    if path in state_of(session).output_paths:
         return
     compile_id, attempt = compile_context()
     graph_id, direction = graph_context()

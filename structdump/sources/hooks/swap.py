@@ -9,23 +9,27 @@ from typing import Any
 
 from structdump.sources.hub import UnfitError
 
-#: What each swapped function did before, by the name under which its trampoline asks.
-FORMER: dict[str, Callable[..., Any]] = {}
+#: What trampolines ask for: handlers, and what each swapped function did before. A swapped code
+#: object runs with torch's globals, so the table stands there too, under `__structdump__`.
+TABLE = types.SimpleNamespace()
 
 
-def swap_code(function: Any, trampoline: Any, needs: tuple[str, ...]) -> tuple[Any, Callable[[], None]]:
+def swap_code(
+    function: Any, trampoline: Any, needs: tuple[str, ...]
+) -> tuple[Callable[..., Any], Callable[[], None]]:
     """Give `function` the code of `trampoline`; return its former self as a function, and the undo.
 
-    The trampolines take `*args, **kwargs`, so they fit any signature; `needs` names the parameters
-    that the handler reads.
+    Trampolines take `*args, **kwargs`, so they fit any signature; `needs` names the parameters that
+    the handler reads. Raises `UnfitError` if one is missing.
     """
     parameters = inspect.signature(function).parameters
-    missing = [n for n in needs if n not in parameters]
+    missing = [name for name in needs if name not in parameters]
     if missing:
         raise UnfitError(f"{function.__qualname__} has no parameter {', '.join(missing)} in this release")
     before = function.__code__
     former = types.FunctionType(before, function.__globals__, function.__name__, function.__defaults__)
     former.__kwdefaults__ = function.__kwdefaults__
+    function.__globals__["__structdump__"] = TABLE
     function.__code__ = trampoline.__code__
 
     def undo() -> None:

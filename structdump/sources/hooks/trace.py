@@ -6,13 +6,12 @@ import functools
 import os
 import sys
 import types
-import weakref
 from collections.abc import Callable
 from typing import Any
 
-from structdump.sources.event import Event
 from structdump.sources.hooks.context import compile_context, graph_context
-from structdump.sources.hooks.swap import FORMER, swap_code
+from structdump.sources.hooks.state import state_of
+from structdump.sources.hooks.swap import TABLE, swap_code
 from structdump.sources.hub import HUB
 from structdump.sources.session import Session
 from structdump.sources.trace_events import TraceMapper, TraceRecord
@@ -32,39 +31,19 @@ class Once:
         return self._value[0]
 
 
-class TraceState:
-    """What the hooks remember for one session."""
-
-    def __init__(self, session: Session) -> None:
-        self.mapper = TraceMapper(functools.partial(_measured, session), session.book, intern=_interned)
-        self.measures: dict[tuple[Any, ...], tuple[int, dict[str, int]]] = {}
-
-
-_states: weakref.WeakKeyDictionary[Session, TraceState] = weakref.WeakKeyDictionary()
-
-
-def state_of(session: Session) -> TraceState:
-    """Return what the hooks remember for `session`."""
-    state = _states.get(session)
-    if state is None:
-        state = _states[session] = TraceState(session)
-    return state
-
-
 def _trace_structured(*args: Any, **kwargs: Any) -> Any:
     # This code runs in place of torch's, with torch's globals. Metadata is computed in this very
     # frame, since torch counts frames in it (torch/_dynamo/convert_frame.py, log_dynamo_start).
-    from structdump.sources.hooks import trace
-
-    seen = trace.trace_seen(args, kwargs)
+    table = __structdump__  # type: ignore[name-defined] # noqa: F821 # in torch's globals, see swap.py
+    seen = table.trace_seen(args, kwargs)
     if seen is not None:
         if seen.eager:
             try:  # noqa: SIM105 # a context manager would add a frame
                 seen.metadata()
             except Exception:  # noqa: BLE001, S110 # torch meets the same exception when it asks itself
                 pass
-        args, kwargs = trace.trace_told(seen, args, kwargs)
-    return trace.FORMER["trace_structured"](*args, **kwargs)
+        args, kwargs = table.trace_told(seen, args, kwargs)
+    return table.trace_structured(*args, **kwargs)
 
 
 class _Seen:
@@ -116,25 +95,11 @@ def _feed(seen: _Seen, session: Session) -> None:
     state_of(session).mapper.feed(record)
 
 
-def _interned(number: int) -> str:
-    table = sys.modules["torch._logging.structured"].INTERN_TABLE
-    return next((text for text, n in table.items() if n == number), f"<{number}>")
-
-
-def _measured(session: Session, event: Event) -> None:
-    """Add to a traced graph the counts that depyf's point took of it, then record it."""
-    if event.kind == "graph" and event.measure is None:
-        counts = state_of(session).measures.pop((event.compile_id, event.stage, event.phase), None)
-        if counts is not None:
-            event.measure = lambda: counts
-    session.record(event)
-
-
 def install_trace() -> Callable[[], None]:
     """Swap the code of `trace_structured` (torch/_logging/_internal.py); return how to undo that."""
     function = sys.modules["torch._logging._internal"].trace_structured
     former, undo = swap_code(function, _trace_structured, ("name", "metadata_fn", "payload_fn"))
-    FORMER["trace_structured"] = former
+    TABLE.trace_structured, TABLE.trace_seen, TABLE.trace_told = former, trace_seen, trace_told
     log = sys.modules["torch._logging._internal"].trace_log
     log.addFilter(_unframe)
 

@@ -1,0 +1,63 @@
+"""The kernels that an output code runs, as events beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from structdump.bundle.model import Kernel
+from structdump.sources.event import Event
+from structdump.sources.kernels import parse_output_code
+
+
+def with_kernels(
+    record: Callable[[Event], None], found: Callable[[Event, str | None], None] | None = None
+) -> Callable[[Event], None]:
+    """Return a recorder that records each output code and then each kernel that it runs.
+
+    `found` is told of each kernel's event and of the file Inductor put it in, where that is stated.
+    """
+
+    def recorder(event: Event) -> None:
+        record(event)
+        if event.kind == "output_code":
+            for kernel, path in kernel_events(event):
+                if found is not None:
+                    found(kernel, path)
+                record(kernel)
+
+    return recorder
+
+
+def kernel_events(output_code: Event) -> Iterator[tuple[Event, str | None]]:
+    """Yield an event per kernel of `output_code`, with the path of its file: defined ones, then extern calls.
+
+    Example::
+
+        for event, path in kernel_events(output_code):
+            print(event.name, event.kernel.backend, event.kernel.calls)
+    """
+    text = output_code.text() if callable(output_code.text) else output_code.text
+    if not text:
+        return
+    code = parse_output_code(text)
+    for item in code.kernels:
+        yield _event(output_code, item.kernel, item.language, item.source), item.path
+    for kernel in code.extern:
+        yield _event(output_code, kernel, "text", None), None
+
+
+def _event(output_code: Event, kernel: Kernel, language: str, source: str | None) -> Event:
+    return Event(
+        kind="kernel",
+        name=kernel.name,
+        stage=kernel.backend,
+        compile_id=output_code.compile_id,
+        attempt=output_code.attempt,
+        graph_id=output_code.graph_id,
+        direction=output_code.direction,
+        subgraph=output_code.subgraph,
+        language=language,
+        text=source,
+        kernel=kernel,
+        inferred=list(output_code.inferred),
+    )
