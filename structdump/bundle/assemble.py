@@ -10,7 +10,9 @@ from pydantic import ValidationError
 from structdump import levels
 from structdump.bundle import journal
 from structdump.bundle.journal import JournalReader
+from structdump.bundle.limits import TRUST, Limits
 from structdump.bundle.model import Artifact, Bundle, Compile, HookError, Model, Omission, OmittedCount
+from structdump.errors import LimitError
 
 Rank = Callable[[Artifact], int]
 _M = TypeVar("_M", bound=Model)
@@ -30,6 +32,7 @@ def from_journal(reader: JournalReader) -> Bundle:
 
     A journal without its end gives a bundle with `complete` False. A record that does not fit the
     model loses the fields that don't, and `hook_errors` says so. Texts are neither kept nor parsed.
+    Raises LimitError when there are more artifacts than the reader's limits allow.
     """
     state: dict[str, Any] = {}
     compiles: dict[str, Any] = {}
@@ -41,6 +44,7 @@ def from_journal(reader: JournalReader) -> Bundle:
         text = journal.split_text(line)
         if text is not None:
             present.add(text[0])
+            _check(len(present), reader.limits)
             continue
         record = reader.record(line)
         if record is None:
@@ -50,6 +54,7 @@ def from_journal(reader: JournalReader) -> Bundle:
             artifact = fit(Artifact, record.get("artifact"), problems)
             if artifact is not None:
                 artifacts.append(artifact)
+                _check(len(artifacts), reader.limits)
         elif kind == "compile" and isinstance(record.get("compile"), dict):
             compiles[str(record["compile"].get("id"))] = record["compile"]
         elif kind in ("head", "state"):
@@ -72,6 +77,11 @@ def from_journal(reader: JournalReader) -> Bundle:
             bundle.omitted.setdefault("unrecorded", OmittedCount()).dropped += lost
     settle(bundle, present)
     return bundle
+
+
+def _check(count: int, limits: Limits) -> None:
+    if count > limits.artifacts:
+        raise LimitError(f"the journal lists more than {limits.artifacts:,} artifacts; {TRUST}")
 
 
 def _bundle(state: Mapping[str, Any], problems: list[str]) -> Bundle:

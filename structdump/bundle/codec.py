@@ -5,8 +5,9 @@ Traps (orjson 3.13, zstandard 0.25):
 - orjson raises on integers over 64 bits, lone surrogates, bytes and keys that are no strings, and
   takes the last of duplicate keys; `dumps` and `loads` here do neither.
 - `ZstdDecompressor.decompress()` returns the first frame only and ignores `max_output_size` when
-  the frame states its size; `stream_reader` ends quietly when the data is cut. So `frames` walks
-  the frames itself and `inflate` decompresses them one at a time, against a `Meter`.
+  the frame states its size; `stream_reader` and `read_to_iter` end quietly when the data is cut.
+  So `frames` walks the frames itself and `inflate` decompresses them one at a time.
+- `stream_reader` loses output that is still in the decoder when the input ends; `read_to_iter` doesn't.
 - `threads=` changes the bytes; frames are compressed with one thread each, several side by side.
 """
 
@@ -25,17 +26,17 @@ from typing import IO, Any, NamedTuple
 import orjson
 import zstandard
 
-from structdump.bundle.limits import DEFAULT, Limits, Meter
+from structdump.bundle.limits import DEFAULT, OWN, Limits, Meter
 from structdump.bundle.structure import is_whole
-from structdump.errors import CorruptError, TruncatedError
+from structdump.errors import CorruptError, LimitError, TruncatedError
 
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 LEVEL = 3  # of bundles; the zstd command's default
 JOURNAL_LEVEL = 1
 MAX_WINDOW = 1 << 27  # bytes; what the zstd command accepts without --long
 _CHUNK = 1 << 20
-_DEEPEST = 60  # levels that dumps writes before it cuts; readers accept Limits.nesting
-_MOST_NODES = 2_000_000  # values that dumps rewrites by hand before it cuts
+_DEEPEST = 60  # levels that dumps writes of what it rebuilds; readers accept Limits.nesting
+_MOST_NODES = 200_000  # values that it rebuilds before it cuts
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
@@ -71,15 +72,18 @@ def dumps(obj: Any) -> bytes:
     """Return `obj` as compact JSON in UTF-8. Never raises, and the same value gives the same bytes.
 
     Integers over 64 bits become strings, NaN and infinities null, bytes and lone surrogates escaped
-    text, other keys strings, sets sorted lists, cycles `"<cycle>"`, and unknown objects their
-    `str()` without memory addresses.
+    text, other keys strings, sets sorted lists, cycles `"<cycle>"`, what is nested deeper than a
+    reader accepts `"<cut>"`, and unknown objects their `str()` without memory addresses.
 
     Example: `dumps({1: {"b", "a"}, "x": float("nan")}) == b'{"1":["a","b"],"x":null}'`.
     """
     try:
-        return orjson.dumps(obj, default=_leaf)
-    except (TypeError, RecursionError):  # orjson.JSONEncodeError is a TypeError
+        data = orjson.dumps(obj, default=_leaf)
+        if not isinstance(obj, str):
+            is_whole(data, OWN)
+    except (TypeError, RecursionError, LimitError):  # orjson.JSONEncodeError is a TypeError
         return orjson.dumps(_Plain().of(obj, 0), default=_leaf)
+    return data
 
 
 def _leaf(obj: Any) -> Any:
@@ -306,8 +310,7 @@ def inflate(data: bytes | memoryview, frame: Frame, meter: Meter) -> bytes:
             result: bytes = zstandard.ZstdDecompressor().decompress(piece)
             return result
         out = bytearray()
-        reader = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).stream_reader(piece)
-        while chunk := reader.read(_CHUNK):
+        for chunk in _decompressed(piece):
             meter.add(len(chunk))
             out += chunk
         return bytes(out)
@@ -315,16 +318,17 @@ def inflate(data: bytes | memoryview, frame: Frame, meter: Meter) -> bytes:
         raise CorruptError(f"the compressed data is damaged: {e}; get the file again") from None
 
 
-def stream(file: IO[bytes] | bytes, meter: Meter) -> Iterator[bytes]:
-    """Yield the decompressed bytes of frames in a row, up to where the data is cut, in small chunks.
+def stream(file: IO[bytes] | bytes) -> Iterator[bytes]:
+    """Yield the decompressed bytes of one frame, up to where the data is cut, at most a MiB at a time.
 
-    Ends quietly at a cut; raises CorruptError on damage.
+    The caller limits what it takes. Ends quietly at a cut; raises CorruptError on damage.
     """
-    decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW)
-    reader = decompressor.stream_reader(file, read_across_frames=True)
     try:
-        while chunk := reader.read(_CHUNK):
-            meter.add(len(chunk))
-            yield chunk
+        yield from _decompressed(file)
     except zstandard.ZstdError as e:
         raise CorruptError(f"the compressed data is damaged: {e}") from None
+
+
+def _decompressed(source: IO[bytes] | bytes | memoryview) -> Iterator[bytes]:
+    decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW)
+    yield from decompressor.read_to_iter(source, write_size=_CHUNK)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from structdump.bundle import codec
-from structdump.bundle.limits import DEFAULT, Limits, Meter
+from structdump.bundle.limits import DEFAULT, TRUST, Limits
 from structdump.errors import CorruptError, LimitError, NotABundleError
 
 SUFFIX = ".journal"
@@ -50,7 +50,6 @@ class Journal:
         self.path = path
         self._fd = fd
         self._frame = codec.FlushingCompressor()
-        self._written = 0
 
     @classmethod
     def create(cls, path: Path) -> Journal:
@@ -74,16 +73,11 @@ class Journal:
         data = self._frame.add(*_line(record))
         try:
             while data:
-                done = os.write(self._fd, data)
-                data = data[done:]
-                self._written += done if not data else 0
+                data = data[os.write(self._fd, data) :]
         except OSError:
-            self._give_up()
+            # The frame's later blocks would refer to the record that is missing: nothing may follow.
+            self.abandon()
             raise
-
-    def _give_up(self) -> None:
-        # The frame's later blocks would refer to the record that is missing: nothing may follow it.
-        self.abandon()
 
     def close(self) -> None:
         """End the frame and close the file. Harmless when closed already."""
@@ -149,13 +143,13 @@ class JournalReader:
         """Yield the records as lines of JSON, without parsing them. OSError if it can't be opened."""
         self.cut, self.damage = False, None
         if isinstance(self.source, bytes):
-            yield from self._split(codec.stream(self.source, Meter(self.limits, len(self.source))))
+            yield from self._split(codec.stream(self.source), len(self.source))
             return
         with self.source.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            yield from self._split(codec.stream(file, Meter(self.limits, size)))
+            yield from self._split(codec.stream(file), os.fstat(file.fileno()).st_size)
 
-    def _split(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    def _split(self, chunks: Iterator[bytes], compressed: int) -> Iterator[bytes]:
+        longest = min(self.limits.text, self.limits.allowed(compressed))
         rest: list[bytes] = []
         held = 0
         try:
@@ -163,8 +157,8 @@ class JournalReader:
                 first, *more = chunk.split(b"\n")
                 rest.append(first)
                 held += len(first)
-                if held > self.limits.text:
-                    raise LimitError(f"a record of the journal is larger than {self.limits.text:,} bytes")
+                if held > longest:
+                    raise LimitError(f"a record of the journal is larger than {longest:,} bytes; {TRUST}")
                 if more:
                     yield b"".join(rest)
                     yield from more[:-1]
@@ -212,7 +206,8 @@ def split_text(line: bytes) -> tuple[str, bytes] | None:
 def read_journal(path: Path, limits: Limits = DEFAULT) -> JournalReader:
     """Return a reader over the records of a journal, as far as they were written.
 
-    Raises NotABundleError if the file can't be read, LimitError on a bomb.
+    Raises NotABundleError if the file can't be read. The iteration raises LimitError on a record
+    larger than `limits` allow; what comes between records takes time, not memory.
 
     Example::
 

@@ -144,8 +144,16 @@ class TextFrames:
 
 def head(bundle: Bundle) -> bytes:
     """Return the JSON of everything before the texts, up to the comma before their key."""
-    fields = bundle.model_dump(by_alias=True, exclude_none=True, exclude={"texts", "complete"})
-    return codec.dumps(fields)[:-1] + b","
+    fields = bundle.model_dump(by_alias=True, exclude_none=True, exclude={"artifacts", "texts", "complete"})
+    entries = {key: codec.dumps(value) for key, value in fields.items()}
+    # One at a time: what one artifact holds that JSON does not must not touch the others.
+    artifacts = b",".join(
+        codec.dumps(a.model_dump(by_alias=True, exclude_none=True)) for a in bundle.artifacts
+    )
+    entries["artifacts"] = b"[" + artifacts + b"]"
+    order = (field.alias or name for name, field in Bundle.model_fields.items())
+    lines = (b'"%b":%b,' % (key.encode(), entries[key]) for key in order if key in entries)
+    return b"{" + b"".join(lines)
 
 
 class Laid(NamedTuple):

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, fields
 
 from structdump.errors import LimitError
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What opening a file may cost. Bytes are decompressed bytes; every excess raises LimitError."""
+    """What opening a file may cost. Bytes are decompressed bytes; every excess raises LimitError.
+
+    Example: `structdump.load(path, limits=Limits(document=4 << 30))`
+    """
 
     decompressed: int = 4 << 30
     """bytes of the whole file; texts are inflated frame by frame, so they are never all in memory"""
     document: int = 1 << 30
-    """bytes of a file that has to be held at once: `.json`, `.json.gz`, or zstd without a bundle's frames"""
+    """bytes of what has to be held at once: `.json`, `.json.gz`, or zstd without a bundle's frames"""
     ratio: int = 1000
-    """decompressed bytes per compressed byte, once past 16 MiB; real bundles stay under 200"""
+    """decompressed bytes per compressed byte, once past 128 MiB; real bundles stay under 200"""
     text: int = 512 << 20
     """bytes of one frame of texts, or of one record of a journal"""
     head: int = 256 << 20
@@ -27,8 +31,14 @@ class Limits:
     nesting: int = 100
     frames: int = 200_000
 
+    def allowed(self, compressed: int) -> int:
+        """Return the bytes that a file of `compressed` bytes may inflate to."""
+        return min(self.decompressed, max(128 << 20, compressed * self.ratio))
+
 
 DEFAULT = Limits()
+#: For what this process has written itself: nothing of it may be lost to a limit.
+OWN = Limits(**{field.name: sys.maxsize for field in fields(Limits)} | {"nesting": Limits.nesting})
 
 
 class Meter:
@@ -36,7 +46,7 @@ class Meter:
 
     def __init__(self, limits: Limits, compressed: int):
         self.limits = limits
-        self.allowed = min(limits.decompressed, max(16 << 20, compressed * limits.ratio))
+        self.allowed = limits.allowed(compressed)
         self.used = 0
 
     def add(self, count: int) -> None:
@@ -45,5 +55,8 @@ class Meter:
         if self.used > self.allowed:
             raise LimitError(
                 f"the file inflates to more than {self.allowed:,} bytes, more than a bundle of its size "
-                "may hold; if you trust it, load it with larger structdump.bundle.reader.Limits"
+                f"may hold; {TRUST}"
             )
+
+
+TRUST = "if you trust it, load it with larger structdump.bundle.reader.Limits"

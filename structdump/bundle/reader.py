@@ -15,7 +15,7 @@ from structdump.bundle import assemble, codec, journal, unpack
 from structdump.bundle.codec import Frame
 from structdump.bundle.journal import JournalReader
 from structdump.bundle.layout import OPENING, closing
-from structdump.bundle.limits import DEFAULT, Limits, Meter
+from structdump.bundle.limits import DEFAULT, TRUST, Limits, Meter
 from structdump.bundle.loaded import ArtifactView, LoadedBundle, Provenance
 from structdump.bundle.model import FORMAT, VERSION, Bundle
 from structdump.bundle.texts import FrameTexts, LateTexts, NoTexts
@@ -197,12 +197,21 @@ def _load_json(data: bytes, limits: Limits) -> LoadedBundle:
 def _load_journal(source: Path | bytes, limits: Limits) -> LoadedBundle:
     reader = JournalReader(source, limits)
     bundle = assemble.from_journal(reader)
-    _check_artifacts(bundle.artifacts, limits)
+    used = {a.digest for a in bundle.artifacts}
 
     def texts() -> dict[str, str]:
-        used = {a.digest for a in bundle.artifacts}
-        found = (text for line in reader.lines() if (text := journal.split_text(line)) is not None)
-        return {digest: codec.loads_text(text) for digest, text in found if digest in used}
+        found: dict[str, str] = {}
+        held = 0
+        for line in reader.lines():
+            text = journal.split_text(line)
+            if text is not None and text[0] in used and text[0] not in found:
+                held += len(text[1])
+                if held > limits.document:
+                    raise LimitError(
+                        f"the journal holds texts of more than {limits.document:,} bytes; {TRUST}"
+                    )
+                found[text[0]] = codec.loads_text(text[1])
+        return found
 
     return LoadedBundle(bundle, LateTexts(texts), bundle.complete)
 

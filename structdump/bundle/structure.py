@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from structdump.bundle.limits import Limits
+from structdump.bundle.limits import TRUST, Limits
 from structdump.errors import LimitError
 
 _CHUNK = 1 << 20
@@ -31,8 +31,7 @@ def is_whole(data: bytes, limits: Limits) -> bool:
         values += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
         if values > limits.nodes:
             raise LimitError(
-                f"the JSON holds more than {limits.nodes:,} values, more than a bundle may; "
-                "if you trust it, load it with larger structdump.bundle.reader.Limits"
+                f"the JSON holds more than {limits.nodes:,} values, more than a bundle may; {TRUST}"
             )
         brackets += outside.translate(_AS_SQUARE, _NO_BRACKETS)
     for _ in range(limits.nesting):  # each round takes the innermost level away

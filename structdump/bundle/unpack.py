@@ -30,7 +30,7 @@ def is_journal(data: bytes) -> bool:
     if data[:4] != codec.ZSTD_MAGIC:
         return False
     try:
-        start = next(codec.stream(data[:SNIFF], Meter(Limits(), len(data))), b"")
+        start = next(codec.stream(data[:SNIFF]), b"")
     except CorruptError:
         return False
     return start.startswith(journal.FIRST_BYTES)

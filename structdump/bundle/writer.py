@@ -13,6 +13,7 @@ from structdump.bundle import assemble, codec, journal
 from structdump.bundle.assemble import Rank, level_rank
 from structdump.bundle.journal import JournalReader, read_journal
 from structdump.bundle.layout import Laid, TextFrames, frame_size, lay_out
+from structdump.bundle.limits import OWN
 from structdump.bundle.model import Bundle, OmittedCount
 from structdump.errors import NotABundleError
 
@@ -55,7 +56,7 @@ def write_bundle(
 
     Example: `write_bundle(journal.path, Path("run.json.zst"), max_bytes=24 << 20).path`
     """
-    reader = read_journal(journal_path)
+    reader = read_journal(journal_path, OWN)
     bundle = assemble.from_journal(reader)
     return _write(bundle, _texts(reader), target, max_bytes, overwrite, bundle_rank)
 
