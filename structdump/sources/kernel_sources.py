@@ -44,6 +44,7 @@ class KernelSource:
     `source` is what was compiled, to the byte: the string given to `async_compile`. `path` is the
     file Inductor put it in, where its comment says so. `meta` holds what the decorator states beyond
     `kernel`: kernel name, grid type, launcher arguments, the number of configurations to choose from.
+    `inferred` names the fields of `kernel` that are worked out rather than stated.
     """
 
     kernel: Kernel
@@ -51,6 +52,7 @@ class KernelSource:
     language: str
     path: str | None = None
     meta: dict[str, Any] = field(default_factory=dict)
+    inferred: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)

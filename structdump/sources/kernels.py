@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from structdump.bundle.model import Kernel
 from structdump.sources.cpp_wrapper import is_cpp_wrapper, parse_cpp_wrapper
 from structdump.sources.kernel_sources import KernelSource, find_definitions
-from structdump.sources.provenance import Provenance, read_comments
+from structdump.sources.provenance import Provenance, known_ops, ops_from_name, read_comments
 
 __all__ = ["KernelSource", "OutputCode", "parse_output_code"]
 
@@ -57,11 +57,13 @@ class _Call:
     grid: str | None = None
 
 
-def parse_output_code(source: str) -> OutputCode:
+def parse_output_code(source: str, known: Mapping[str, str] | None = None) -> OutputCode:
     r"""Find every kernel that Inductor's output code `source` defines, and every call it makes.
 
     Works on Python wrappers, on C++ wrappers (`cpp_wrapper=True`, AOTInductor) and on text that is
-    neither, which gives an empty result with a `problem`; it never raises.
+    neither, which gives an empty result with a `problem`; it never raises. C++ kernels have no comment
+    of their own: their ops are cut from their names with the ops that `source` and `known` (bare name
+    to whole name) speak of, and marked as inferred.
 
     Example::
 
@@ -75,6 +77,7 @@ def parse_output_code(source: str) -> OutputCode:
     if is_cpp_wrapper(source):
         code.language = "cpp"
         code.kernels, code.extern = parse_cpp_wrapper(source)
+        _infer_ops(code, source, known or {})
         return code
     tail = _TAIL.search(source)
     body = source[: tail.start()] if tail else source
@@ -95,7 +98,16 @@ def parse_output_code(source: str) -> OutputCode:
         code.problem = f"{type(error).__name__}: {error}"
         calls = list(_calls_by_pattern(reduced, names))
     _count(code, calls, reduced.splitlines())
+    _infer_ops(code, reduced, known or {})
     return code
+
+
+def _infer_ops(code: OutputCode, text: str, known: Mapping[str, str]) -> None:
+    bare = [item for item in code.kernels if not item.kernel.ops and item.kernel.backend == "cpp"]
+    ops = {**known, **known_ops(text)} if bare else {}
+    for item in bare:
+        item.kernel.ops = ops_from_name(item.kernel.name, ops)
+        item.inferred += ["kernel.ops"] * bool(item.kernel.ops)
 
 
 def _count(code: OutputCode, calls: Iterable[_Call], lines: list[str]) -> None:

@@ -7,7 +7,7 @@ kernel's definition and before each call of it, with `#` in Python and `//` in C
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from structdump.bundle.model import SourceFrame
@@ -17,6 +17,8 @@ _SORTED = re.compile(
     r"Original ATen: \[(?P<ops>[^\n]*)\]"
 )
 _HANDLE = re.compile(r"\[Provenance debug handles\] (?P<kernel>.+):(?P<number>\d+)\s*$")
+_FUSED = re.compile(r"[a-z]+(?:_[a-z]{3})?_fused_(?P<ops>\w+?)(?:_\d+)?")
+_OP = re.compile(r"\b(?:torch\.ops\.)?(?P<space>aten|prims|(?<=torch\.ops\.)\w+)\.(?P<op>[A-Za-z_]\w*)")
 _FRAME = re.compile(
     r'File "(?P<file>[^"\n]+)", line (?P<line>\d+), in (?P<name>[^\n]+?)(?:, code: (?P<code>[^\n]*))?$'
 )
@@ -57,7 +59,7 @@ def read_comments(lines: Iterable[str]) -> Provenance:
     for line in lines:
         text = line.strip().lstrip("#/")
         text = text.removeprefix(" ")
-        if match := _SORTED.search(text):
+        if "Source Nodes: [" in text and (match := _SORTED.search(text)):
             fragment = None
             found.nodes.extend(_split(match["nodes"]))
             found.ops.extend(_split(match["ops"]))
@@ -67,7 +69,7 @@ def read_comments(lines: Iterable[str]) -> Provenance:
             fragment = None
         elif text.startswith("Graph fragment:"):
             fragment = []
-        elif match := _FRAME.search(text):
+        elif 'File "' in text and (match := _FRAME.search(text)):
             found.stack.append(
                 SourceFrame(
                     file=match["file"], line=int(match["line"]), name=match["name"], code=match["code"]
@@ -83,6 +85,51 @@ def debug_handle(line: str) -> tuple[str, int] | None:
     """Read the kernel name and number of a `[Provenance debug handles] name:3` comment, if it is one."""
     match = _HANDLE.search(line)
     return (match["kernel"], int(match["number"])) if match else None
+
+
+def ops_from_name(name: str, known: Mapping[str, str]) -> list[str]:
+    """Take the ATen ops out of the name of a fused kernel, for kernels that have no comment (C++ ones).
+
+    Inductor joins the names of the ops, sorted, with underscores, which op names hold themselves
+    (`get_fused_kernel_name`, torch/_inductor/utils.py). `known` maps bare op names to whole ones.
+    Returns an empty list where the name cannot be cut into known ops.
+
+    Example::
+
+        >>> ops_from_name("cpp_fused__softmax_add_0", {"add": "aten.add", "_softmax": "aten._softmax"})
+        ['aten._softmax', 'aten.add']
+    """
+    match = _FUSED.fullmatch(name[:1000])
+    if match is None:
+        return []
+    possible = tuple(op for op in sorted(known) if op in match["ops"])
+    return [known[op] for op in _cut(match["ops"], 0, "", possible, {}) or []]
+
+
+def known_ops(text: str) -> dict[str, str]:
+    """Collect the ops that `text` (output code, a graph) names, for `ops_from_name`."""
+    names = {op for match in _SORTED.finditer(text) for op in _split(match["ops"])}
+    names.update(f"{match['space']}.{match['op']}" for match in _OP.finditer(text))
+    # ATen last, so that it wins over an op of the same name elsewhere
+    return {n.rpartition(".")[2]: n for n in sorted(names, key=lambda n: (n.startswith("aten."), n))}
+
+
+def _cut(
+    name: str, start: int, last: str, known: tuple[str, ...], memo: dict[tuple[int, str], list[str] | None]
+) -> list[str] | None:
+    if start >= len(name):
+        return []
+    if (start, last) in memo:
+        return memo[start, last]
+    best: list[str] | None = None
+    for op in known:
+        end = start + len(op)
+        if op > last and name.startswith(op, start) and name[end : end + 1] in ("", "_"):
+            rest = _cut(name, end + 1, op, known, memo)
+            if rest is not None and (best is None or len(rest) + 1 < len(best)):
+                best = [op, *rest]
+    memo[start, last] = best
+    return best
 
 
 def _split(names: str) -> list[str]:
