@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from structdump.bundle.model import Kernel
 from structdump.sources.event import Event
@@ -41,12 +41,14 @@ def kernel_events(output_code: Event) -> Iterator[tuple[Event, str | None]]:
         return
     code = parse_output_code(text)
     for item in code.kernels:
-        yield _event(output_code, item.kernel, item.language, item.source), item.path
+        yield _event(output_code, item.kernel, item.language, item.source or None, item.inferred), item.path
     for kernel in code.extern:
         yield _event(output_code, kernel, "text", None), None
 
 
-def _event(output_code: Event, kernel: Kernel, language: str, source: str | None) -> Event:
+def _event(
+    output_code: Event, kernel: Kernel, language: str, source: str | None, inferred: Sequence[str] = ()
+) -> Event:
     return Event(
         kind="kernel",
         name=kernel.name,
@@ -59,5 +61,5 @@ def _event(output_code: Event, kernel: Kernel, language: str, source: str | None
         language=language,
         text=source,
         kernel=kernel,
-        inferred=list(output_code.inferred),
+        inferred=[*output_code.inferred, *inferred],
     )

@@ -35,6 +35,7 @@ _LITERAL = re.compile(r"(?P<prefix>[rRbBuUfF]{0,2})(?P<quotes>'''|\"\"\")")
 _DECORATOR = re.compile(
     r"^@(?:triton_heuristics\.)?(?P<name>\w+)\((?P<args>.*?)^\)?\s*@triton\.jit", re.MULTILINE | re.DOTALL
 )
+_TRITON_META = re.compile(r"^ *triton_meta=\{.*\},?[ ]*\n", re.MULTILINE)  # half of the text, and not needed
 
 
 @dataclass(slots=True)
@@ -166,7 +167,7 @@ def _read_decorator(item: KernelSource) -> None:
     if match is None:
         return
     try:
-        call = ast.parse(f"f({match['args']})", mode="eval").body
+        call = ast.parse(f"f({_TRITON_META.sub('', match['args'])})", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     if not isinstance(call, ast.Call):
