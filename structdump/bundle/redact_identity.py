@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import os
 import re
@@ -9,18 +10,27 @@ import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from structdump.bundle import redact_rules as rules
+from structdump.bundle.redact_words import COMMON_WORDS
 
-Named = tuple[str, str, re.Pattern[str]]
+
+class Name(NamedTuple):
+    """A name to look for; all names of one `value` get one token."""
+
+    literal: str
+    label: str
+    value: str
+    pattern: re.Pattern[str]
 
 
 @dataclass(frozen=True)
 class Identity:
-    """What is known of the user: `names` are (literal, label, pattern), `secrets` (literal, pattern)."""
+    """What is known of the user; `secrets` are (literal, pattern)."""
 
     home: str = ""
-    names: tuple[Named, ...] = ()
+    names: tuple[Name, ...] = ()
     secrets: tuple[tuple[str, re.Pattern[str]], ...] = ()
 
     @classmethod
@@ -32,33 +42,38 @@ class Identity:
         secrets: Iterable[str] | None = None,
     ) -> Identity:
         """Build it from what is given; None stands for what this process and its environment say."""
-        home = _home() if home is None else home
+        home = (_home() if home is None else home).rstrip("/")
         users = _users(home) if user is None else [user]
-        hosts = _hosts() if hosts is None else hosts
-        names: list[Named] = [(name, "host", _host_pattern(name)) for name in _words(hosts, both_cases=True)]
-        names += [(name, "user", _word_pattern(name)) for name in _words(users)]
-        known = _secrets() if secrets is None else secrets
-        ordered = sorted(set(known), key=lambda value: (-len(value), value))
+        found = {
+            form: Name(form, "host", host.lower().partition(".")[0], _host_pattern(form))
+            for host in (_hosts() if hosts is None else hosts)
+            for form in (host, host.lower(), host.upper())
+        }
+        found |= {name: Name(name, "user", name, _word_pattern(name)) for name in users}
+        known = set(_secrets() if secrets is None else secrets)
         return cls(
-            home=home.rstrip("/") if home.count("/") > 1 else "",
-            names=tuple(names),
-            secrets=tuple((value, re.compile(re.escape(value))) for value in ordered if value),
+            home=home if home.count("/") > 1 else "",
+            names=tuple(
+                sorted((n for n in found.values() if _means_nothing_else(n.literal)), key=_longest_first)
+            ),
+            secrets=tuple(
+                (value, re.compile(re.escape(value))) for value in sorted(known, key=_long) if value
+            ),
         )
 
 
-def _words(names: Iterable[str], both_cases: bool = False) -> list[str]:
-    """Those of the names that mean nothing else, longest first."""
-    found: set[str] = set()
-    for name in names:
-        plain = name.strip()
-        if (
-            len(plain) < 3
-            or plain.lower() in rules.COMMON_WORDS | rules.LOCAL_HOSTS
-            or not re.search(r"[^\W\d_]", plain)
-        ):
-            continue
-        found |= {plain, plain.lower(), plain.upper()} if both_cases else {plain}
-    return sorted(found, key=lambda name: (-len(name), name))
+def _longest_first(name: Name) -> tuple[int, str]:
+    return _long(name.literal)
+
+
+def _long(value: str) -> tuple[int, str]:
+    return -len(value), value
+
+
+def _means_nothing_else(name: str) -> bool:
+    if len(name) < 3 or name.lower() in COMMON_WORDS or name.lower() in rules.LOCAL_HOSTS:
+        return False
+    return any(character.isalpha() for character in name)
 
 
 def _word_pattern(name: str) -> re.Pattern[str]:
@@ -84,17 +99,15 @@ def _home() -> str:
 def _users(home: str) -> list[str]:
     names = {os.environ.get(name, "") for name in rules.USER_VARIABLES}
     names.add(Path(home).name)
-    try:
+    with contextlib.suppress(OSError, KeyError):  # a user id without an entry, as in many containers
         names.add(getpass.getuser())
-    except (OSError, KeyError):  # a user id without an entry, as in many containers
-        pass
     return sorted(names)
 
 
 def _hosts() -> list[str]:
     # No getfqdn: it may ask a name server and wait.
     names = {socket.gethostname()}
-    names |= {value for name, value in os.environ.items() if rules.HOST_VARIABLE.search(name)}
+    names |= {value for name, value in os.environ.items() if rules.HOST_VARIABLE.fullmatch(name)}
     short = {name.partition(".")[0] for name in names if not rules.IPV4.fullmatch(name)}
     return sorted(name for name in names | short if rules.HOST_NAME.fullmatch(name))
 

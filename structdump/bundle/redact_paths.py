@@ -1,31 +1,43 @@
-"""Which part of a path is private: a pure function, and the patterns that find paths in text."""
+"""Paths: which part of one is private, the patterns that find them in text, and their shortening."""
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
+from urllib.parse import quote, unquote
 
-_RUN = r"[\w.+@~%=,/-]*"
+from structdump.bundle.redact_rules import LABELS, TOKEN_AT_END
+from structdump.bundle.redact_tokens import Tokens
+
+_TOKEN = rf"<(?:{'|'.join(LABELS)})-\d{{1,9}}>"
+_RUN = rf"[\w.+@~%=,/-]*(?:{_TOKEN}[\w.+@~%=,/-]*){{0,20}}"
 # A folder name may hold spaces: words after a space belong to the path if a slash follows them.
 _SPACED = rf"(?:(?: (?!-)[\w.+&()-]{{1,40}}){{1,6}}/{_RUN}){{0,4}}"
-POSIX = re.compile(
-    r"/(?:(?<![\w)\]}.~*/\\%$#&?-]/)|(?<=[ \"'=,]-[A-Za-z]/)|(?<=\\[nrt]/)|(?<=:///))(?=[\w.@])"
-    + _RUN
-    + _SPACED
+# A home directory begins wherever these stand; another path only where a path can begin.
+_POSIX = re.compile(
+    r"/(?:(?=(?:home|Users)/[\w.@<])|(?<![\w)\]}.~*/\\%$#&?-]/)|(?<=[ \"'=,]-[A-Za-z]/)|(?<=^-[A-Za-z]/)"
+    rf"|(?<=\\[nrt]/)|(?<=:///))(?=[\w.@<]){_RUN}{_SPACED}"
 )
-# Wherever these stand, even amid other characters, a home directory begins.
-WITHIN = re.compile(r"/(?:home|Users)/(?=[\w.@])" + _RUN)
-TILDE = re.compile(r"(?:(?<![\w)\]}/.])~[a-z]?[\w-]{0,31}|\$\{?HOME\}?)/(?=[\w.@])" + _RUN)
-ESCAPED = re.compile(r"(?:\\{1,4}/[\w.+@~%=,-]{1,255}){2,64}")
-ENCODED = re.compile(r"(?i)%2F[\w.+@~-]{1,255}(?:%2F(?:[\w.+@~-]|%(?!2F)[0-9a-f]{2}){1,255}){1,64}")
-WINDOWS = re.compile(
-    r"(?<![A-Za-z])[A-Z]:(?P<sep>\\{1,4})(?:[\w.+@~()-][\w.+@~ ()-]{0,254}(?P=sep)){1,64}[\w.+@~()-]{0,255}"
+_TILDE = re.compile(r"~(?<![\w)\]}/.]~)(?P<other>[A-Za-z][\w-]{0,31})?/(?=[\w.@])[\w.+@~%=,/-]*")
+_VARIABLE = re.compile(r"\$\{?HOME\}?/(?=[\w.@])[\w.+@~%=,/-]*")
+_ESCAPED = re.compile(
+    r"\\(?=\\{0,3}/)(?P<rest>\\{0,3}/[\w.+@~%=,-]{1,255}(?:\\{1,4}/[\w.+@~%=,-]{1,255}){1,64})"
 )
-RELATIVE = re.compile(r"(?:[\w.+@~-]+/)+[\w.+@~-]+")
-OWNED = re.compile(r"(?<=torchinductor_)(?!root\b|<)[^/\\%\s]+")
+_ENCODED = re.compile(r"(?i)%2F[\w.+@~-]{1,255}(?:%2F(?:[\w.+@~-]|%(?!2F)[0-9a-f]{2}){1,255}){1,64}")
+_WINDOWS = re.compile(
+    r":(?<=[A-Za-z]:)(?<![A-Za-z][A-Za-z]:)(?P<sep>\\{1,4})"
+    r"(?P<rest>(?:[\w.+@~()-][\w.+@~ ()-]{0,254}(?P=sep)){1,64}[\w.+@~()-]{0,255})"
+)
+# As tracebacks and graphs name a file that was run by a relative path.
+_FRAME = re.compile(
+    r"File(?:: | \\?\")(?P<folder>(?![/<~.])[\w.@+ -]{1,255}(?:/[\w.@+ -]{1,255}){0,20})"
+    r"(?=/[^/\n\":]{1,255}(?:\\?\"|:\d))"
+)
+_RELATIVE = re.compile(r"(?:[\w.+@~-]+/)+[\w.+@~-]+")
+_OWNER = re.compile(r"(?<=torchinductor_)(?!root(?:/|$)|<)[^/\\%\s]+")
 
 # Under these, folders say how a machine is installed, not whose it is.
-PUBLIC_ROOTS = re.compile(
+_PUBLIC_ROOTS = re.compile(
     r"/(?:usr|lib|lib32|lib64|libx32|bin|sbin|proc|dev|sys|etc|boot|nix/store|run"
     r"|opt/(?:conda|miniconda3?|anaconda3?|miniforge3?|mambaforge|venv|rocm[\w.-]*|nvidia|intel|python|homebrew"
     r"|hostedtoolcache|amazon|cuda[\w.-]*|ompi|hpcx|local|pytorch|triton|vllm)"
@@ -34,27 +46,29 @@ PUBLIC_ROOTS = re.compile(
 # … but a public root may hold homes all the same.
 _HOME_WITHIN = re.compile(r"/(?:home|Users|people)/[^/]")
 # Folders that name nobody; what lies deeper in them is private.
-_PUBLIC_FOLDERS = frozenset(
-    "/ /tmp /var/tmp /private/tmp /private/var/tmp /var /private /private/var /root /home /Users /mnt /media /data /opt"
-    " /srv /work /workspace /app /scratch /Volumes /content /kaggle /code /src".split()
-)
-# Routes of web services, and what a division looks like without spaces.
+_FOLDERS = """
+    / /tmp /var /var/tmp /private /private/tmp /private/var /private/var/tmp /root /home /Users /mnt /media /data
+    /opt /srv /work /workspace /app /scratch /Volumes /content /kaggle /code /src
+"""
+_PUBLIC_FOLDERS = frozenset(_FOLDERS.split())
+# Routes of web services, and divisions without spaces.
 _ROUTE = re.compile(r"/(?:v\d+|api|docs|health|metrics|definitions|components|\$defs|[a-z]|\d+)(?=/|$)")
 # From here on a path is the same on every machine.
 _KEPT_TAIL = re.compile(
     r"/(?:(?=torchinductor_[^/]+(?:/|$))|(?=torch_compile_cache/)|(?=lib/python3\.\d+/)"
-    r"|(?=torch/(?:_[a-z]\w*|nn|fx|autograd|optim|distributed|utils|export|compiler|backends|csrc|lib|include|cuda|ao)/)"
-    r"|(?<=/vllm/)(?=vllm/)|(?<=/depyf/)(?=depyf/)|(?<=/triton/python/)(?=triton/)|(?<=/sglang/python/)(?=sglang/)"
-    r"|(?<=/transformers/src/)(?=transformers/))"
+    r"|(?=torch/(?:_[a-z]\w*|nn|fx|autograd|optim|distributed|utils|export|compiler|backends|csrc|lib|include"
+    r"|cuda|ao)/)|(?<=/vllm/)(?=vllm/)|(?<=/depyf/)(?=depyf/)|(?<=/triton/python/)(?=triton/)"
+    r"|(?<=/sglang/python/)(?=sglang/)|(?<=/transformers/src/)(?=transformers/))"
 )
 _PACKAGES = re.compile(r"/(?=(?:site|dist)-packages/)")
 # Names with these endings are files; their name stays, since compile records need it.
-FILE_NAME = re.compile(
+_FILE_NAME = re.compile(
     r"(?i)[^/]*\.(?:py[cix]?|ipynb|jsonl?|log|txt|md|rst|c|cc|cpp|cxx|h|hh|hpp|cu|cuh|hip|so(?:\.\d+)*|a|o|dylib|dll|exe"
-    r"|toml|ya?ml|ini|cfg|conf|zst|gz|zip|tar|whl|egg|pth?|pt2|bin|onnx|safetensors|gguf|ptx|cubin|hsaco|fatbin|ttg?ir|llir"
-    r"|ll|mlir|sh|csv|tsv|html|sock|lock|pid|best_config|kernel_perf|pkl|pickle|npy|npz|parquet|svg|png|jinja|j2|metal"
-    r"|spv|patch|diff|bat|cmd|ps1|out|err)"
+    r"|toml|ya?ml|ini|cfg|conf|zst|gz|zip|tar|whl|egg|pth?|pt2|bin|onnx|safetensors|gguf|ptx|cubin|hsaco|fatbin"
+    r"|ttg?ir|llir|ll|mlir|sh|csv|tsv|html|sock|lock|pid|best_config|kernel_perf|pkl|pickle|npy|npz|parquet|svg"
+    r"|png|jinja|j2|metal|spv|patch|diff|bat|cmd|ps1|out|err|journal)"
 )
+_MEMO_LIMIT = 50_000
 
 
 class Parts(NamedTuple):
@@ -74,16 +88,16 @@ def split(path: str) -> Parts | None:
         split("/home/alex/work/train.py")   # Parts("/home/alex/work", "/train.py")
         split("/usr/lib/python3.12/os.py")  # None
     """
-    if PUBLIC_ROOTS.match(path) and not _HOME_WITHIN.search(path):
+    if _PUBLIC_ROOTS.match(path) and not _HOME_WITHIN.search(path):
         return None
     body = path.rstrip("/")
     folder, _, name = body.rpartition("/")
-    is_file = bool(FILE_NAME.fullmatch(name))
-    if not folder or body in _PUBLIC_FOLDERS or (_ROUTE.match(path) and not is_file):
+    file = is_file(name)
+    if not folder or body in _PUBLIC_FOLDERS or (_ROUTE.match(path) and not file):
         return None
     cut = _kept_from(path)
     if cut < 0:
-        cut = len(folder) if is_file else len(body)
+        cut = len(folder) if file else len(body)
     private = path[:cut]
     return None if not private or private in _PUBLIC_FOLDERS else Parts(private, path[cut:])
 
@@ -94,3 +108,107 @@ def _kept_from(path: str) -> int:
         return packages[-1]
     kept = _KEPT_TAIL.search(path)
     return kept.start() if kept else -1
+
+
+def is_file(name: str) -> bool:
+    """Whether a name ends as those of files do, and not as a folder's."""
+    return bool(_FILE_NAME.fullmatch(name))
+
+
+class Paths:
+    """Shortens the paths in texts; remembers each, since graphs name the same files on every other line."""
+
+    def __init__(self, tokens: Tokens, home: str = "") -> None:
+        self._tokens = tokens
+        self._home = home
+        self._memo: dict[str, str] = {}
+
+    def text(self, text: str) -> str:
+        """Return the text with its paths shortened."""
+        if "/" in text:
+            text = _FRAME.sub(self._frame, text)
+            text = _POSIX.sub(self._posix, text)
+            if "~" in text:
+                text = _TILDE.sub(self._tilde, text)
+            if "$" in text:
+                text = _VARIABLE.sub(self._tilde, text)
+        if "\\" in text:
+            text = _WINDOWS.sub(self._windows, text)
+            text = _ESCAPED.sub(self._escaped, text)
+        if "%2" in text:
+            text = _ENCODED.sub(self._encoded, text)
+        return text
+
+    def relative(self, path: str) -> str:
+        """Shorten a relative path to a file: its folders are the user's too. Other text stays."""
+        folder, _, name = path.rpartition("/")
+        if not folder.strip("./") or not is_file(name) or not _RELATIVE.fullmatch(path):
+            return path
+        return f"{self._tokens.replace('path', folder)}/{name}"
+
+    def _shorten(self, path: str) -> tuple[str, str] | None:
+        """The token of the private head and the tail, or None if the path may stay."""
+        parts = split(re.sub("/{2,}", "/", path) if "//" in path else path)
+        if parts is not None:
+            return self._tokens.replace("path", parts.private), self._disown(parts.tail)
+        owned = self._disown(path)
+        return None if owned == path else ("", owned)
+
+    def _disown(self, path: str) -> str:
+        if "torchinductor_" not in path:
+            return path
+        return _OWNER.sub(lambda match: self._tokens.replace("user", match.group()), path)
+
+    def _posix(self, match: re.Match[str]) -> str:
+        found, start = match.group(), match.start()
+        if match.string[start - 1 : start] == ">" and TOKEN_AT_END.search(
+            match.string[max(0, start - 24) : start]
+        ):
+            return found
+        known = self._memo.get(found)
+        if known is None:
+            known = self._whole(found)
+            if len(self._memo) > _MEMO_LIMIT:
+                self._memo.clear()
+            self._memo[found] = known
+        elif known != found:
+            self._tokens.count("path")
+        return known
+
+    def _whole(self, found: str) -> str:
+        first, space, rest = found.partition(" ")
+        if space and (split(first) is None or is_file(first.rpartition("/")[2])):
+            return self._whole(first) + _POSIX.sub(self._posix, space + rest)
+        path = found.rstrip(".,=+-")
+        short = self._shorten(path)
+        return found if short is None else "".join(short) + found[len(path) :]
+
+    def _frame(self, match: re.Match[str]) -> str:
+        lead = match.group()[: match.start("folder") - match.start()]
+        return lead + self._tokens.replace("path", match.group("folder"))
+
+    def _tilde(self, match: re.Match[str]) -> str:
+        head, _, rest = match.group().partition("/")
+        home = self._home if head in ("~", "$HOME", "${HOME}") else ""
+        short = self._shorten(f"{home or '/home/' + head.strip('~${}').lower()}/{rest}")
+        return match.group() if short is None else "".join(short)
+
+    def _windows(self, match: re.Match[str]) -> str:
+        separator = match.group("sep")
+        return self._spelled(match, ":", match.group("rest"), separator, "/")
+
+    def _escaped(self, match: re.Match[str]) -> str:
+        rest = match.group("rest")
+        separator = "\\" + rest[: rest.index("/") + 1]
+        return self._spelled(match, "", match.group()[len(separator) :], separator, "/")
+
+    def _spelled(self, match: re.Match[str], lead: str, path: str, separator: str, slash: str) -> str:
+        short = self._shorten(slash + path.replace(separator, slash))
+        return match.group() if short is None else lead + short[0] + short[1].replace(slash, separator)
+
+    def _encoded(self, match: re.Match[str]) -> str:
+        slash = match.group()[:3]
+        short = self._shorten(unquote(match.group()))
+        if short is None:
+            return match.group()
+        return short[0] + quote(short[1], safe="<>").replace("%2F", slash)
