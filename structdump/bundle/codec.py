@@ -329,6 +329,20 @@ def stream(file: IO[bytes] | bytes) -> Iterator[bytes]:
         raise CorruptError(f"the compressed data is damaged: {e}") from None
 
 
+def stream_all(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the decompressed bytes of all frames of a foreign file, at most a MiB at a time.
+
+    The caller limits what it takes. Ends quietly at a cut; raises CorruptError on damage.
+    """
+    decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW)
+    try:
+        reader = decompressor.stream_reader(file, read_across_frames=True, closefd=False)
+        while chunk := reader.read(_CHUNK):
+            yield chunk
+    except zstandard.ZstdError as e:
+        raise CorruptError(f"the compressed data is damaged: {e}") from None
+
+
 def _decompressed(source: IO[bytes] | bytes | memoryview) -> Iterator[bytes]:
     decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW)
     yield from decompressor.read_to_iter(source, write_size=_CHUNK)
