@@ -258,6 +258,8 @@ def _status_of(error: Failure, entry: _Entry) -> Status:
     fullgraph was reported as a graph break before, and one at the recompile limit names that limit.
     """
     kind = error.type.rsplit(".", 1)[-1]
+    if entry.metrics.backward_failed:
+        return "failed"
     if kind in _SKIPS:
         return "skipped"
     if entry.metrics.suppressed or kind == "RecompileLimitExceeded":

@@ -64,6 +64,7 @@ class Metrics:
     guards: int | None = None
     failure: Failure | None = None
     suppressed: bool = False
+    backward_failed: bool = False
     guarded: bool | None = None
     restarts: list[str] = field(default_factory=list)
     values: dict[str, Any] = field(default_factory=dict)
@@ -92,6 +93,10 @@ def read_metrics(into: Metrics, record: Mapping[str, Any], backward: bool = Fals
             into.values[prefix + key] = value
     if not backward and record.get("is_runtime") is not True:
         _read_frame(into, record)
+    failure = _failure(record)
+    if failure is not None:
+        into.failure = into.failure or failure
+        into.backward_failed = into.backward_failed or backward
 
 
 def span(record: Mapping[str, Any]) -> float | None:
@@ -113,15 +118,20 @@ def _read_frame(into: Metrics, record: Mapping[str, Any]) -> None:
     into.suppressed = record.get("config_suppress_errors") is True
     restarts = record.get("restart_reasons")
     into.restarts = [r for r in restarts if isinstance(r, str)] if isinstance(restarts, list) else []
-    fail_type = record.get("fail_type")
-    if isinstance(fail_type, str):
-        trace = record.get("exception_stack_trace")
-        into.failure = Failure(
-            type=fail_type,
-            message=_string(record.get("fail_reason")) or "",
-            traceback="\n".join(t for t in trace if isinstance(t, str)) if isinstance(trace, list) else None,
-            user_frame=_user_frame(record),
-        )
+
+
+def _failure(record: Mapping[str, Any]) -> Failure | None:
+    fail_type = _string(record.get("fail_type"))
+    if fail_type is None:
+        return None
+    trace = record.get("exception_stack_trace")
+    lines = [t for t in trace if isinstance(t, str)] if isinstance(trace, list) else []
+    return Failure(
+        type=fail_type,
+        message=_string(record.get("fail_reason")) or "",
+        traceback="\n".join(lines) or None,
+        user_frame=_user_frame(record),
+    )
 
 
 def _user_frame(record: Mapping[str, Any]) -> SourceFrame | None:

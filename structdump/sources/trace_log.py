@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from structdump.bundle import codec
-from structdump.bundle.limits import Limits, Meter
-from structdump.errors import CorruptError, LimitError, SourceError
+from structdump.errors import CorruptError, SourceError
 from structdump.sources.trace_events import TraceMapper, TraceRecord
 
 MAX_LINE = 64 << 20
@@ -119,7 +118,7 @@ def read_log(path: Path, mapper: TraceMapper) -> LogReport:
         with _chunks(path) as chunks:
             for head, payload in _records(chunks, report):
                 _feed(head, payload, mapper, report)
-    except (OSError, EOFError, zlib.error, CorruptError, LimitError) as e:
+    except (OSError, EOFError, zlib.error, CorruptError) as e:
         if not report.records:
             raise SourceError(f"{path} cannot be read: {getattr(e, 'strerror', None) or e}") from None
         report.cut = True
@@ -278,8 +277,7 @@ def _chunks(path: Path) -> Iterator[Iterator[bytes]]:
             with gzip.open(file) as unzipped:
                 yield _reads(unzipped.read)
         elif start == codec.ZSTD_MAGIC:
-            limits = Limits(decompressed=1 << 40)
-            yield codec.stream(file, Meter(limits, path.stat().st_size))
+            yield codec.stream_all(file)
         else:
             yield _reads(file.read)
 
