@@ -15,7 +15,7 @@ from sample_bundles import records, write_journal
 
 from structdump.bundle import journal as journals
 from structdump.bundle.codec import digest
-from structdump.bundle.journal import Journal, in_use, read_journal
+from structdump.bundle.journal import Journal, in_use, is_journal, read_journal
 from structdump.bundle.limits import Limits
 from structdump.errors import LimitError, NotABundleError
 
@@ -59,13 +59,15 @@ def test_any_cut_leaves_the_records_before_it(tmp_path: Path) -> None:
     counts = []
     for size in range(4, len(data)):
         cut.write_bytes(data[:size])
+        if not counts and not is_journal(data[:size]):
+            continue  # not even the first record is whole
         reader = read_journal(cut)
         found = list(reader)
         assert found == whole[: len(found)]
         assert reader.complete == (len(found) == len(whole))
         counts.append(len(found))
     assert counts == sorted(counts)
-    assert set(counts) == set(range(len(whole) + 1))
+    assert set(counts) == set(range(1, len(whole) + 1))
 
 
 def test_damage_ends_it_and_is_told(tmp_path: Path) -> None:
@@ -76,7 +78,11 @@ def test_damage_ends_it_and_is_told(tmp_path: Path) -> None:
         damaged = bytearray(data)
         damaged[at] ^= 0xFF
         (tmp_path / "b.journal").write_bytes(damaged)
-        reader = read_journal(tmp_path / "b.journal")
+        try:
+            reader = read_journal(tmp_path / "b.journal")
+        except NotABundleError:
+            told += 1
+            continue
         found = list(reader)
         told += bool(reader.cut)
         assert len(found) <= len(whole) + 2

@@ -21,7 +21,8 @@ from structdump.bundle.limits import DEFAULT, TRUST, Limits
 from structdump.errors import CorruptError, LimitError, NotABundleError
 
 SUFFIX = ".journal"
-FIRST_BYTES = b'{"t":"'
+SNIFF = 256 << 10  # bytes; holds at least one compressed block
+_FIRST_BYTES = b'{"t":"'
 _TEXT_START = b'{"t":"text","digest":"'
 _TEXT_AT = len(_TEXT_START) + 32 + len(b'","text":')
 _DIGEST = re.compile(r"[0-9a-f]{32}")
@@ -217,9 +218,20 @@ def read_journal(path: Path, limits: Limits = DEFAULT) -> JournalReader:
     """
     try:
         with path.open("rb") as file:
-            magic = file.read(4)
+            start = file.read(SNIFF)
     except OSError as e:
         raise NotABundleError(f"{path} cannot be read: {e.strerror}") from None
-    if magic != codec.ZSTD_MAGIC:
-        raise NotABundleError(f"{path} is no journal of structdump")
+    if not is_journal(start):
+        raise NotABundleError(f"{path} is no journal of structdump, or nothing was written to it yet")
     return JournalReader(path, limits)
+
+
+def is_journal(data: bytes) -> bool:
+    """Return whether the data, of which the first SNIFF bytes are enough, begins as a journal does."""
+    if data[:4] != codec.ZSTD_MAGIC:
+        return False
+    try:
+        start = next(codec.stream(data[:SNIFF]), b"")
+    except CorruptError:
+        return False
+    return start.startswith(_FIRST_BYTES)

@@ -56,9 +56,10 @@ class _Group:
     size: int = 0
     frames: list[_Frame] = field(default_factory=list)
 
-    def take(self, other: _Group) -> None:
-        self.parts += other.parts
-        self.digests += other.digests
+    def take_first(self, other: _Group) -> None:
+        """Put what waits in `other` before what waits here."""
+        self.parts = other.parts + self.parts
+        self.digests = other.digests + self.digests
         self.size += other.size
         other.parts, other.digests, other.size = [], [], 0
 
@@ -99,7 +100,7 @@ class TextFrames:
             if following.frames or group.size >= self._size:
                 self._submit(group)
             else:  # small rests of neighbouring values share a frame
-                following.take(group)
+                following.take_first(group)
         if groups:
             self._submit(groups[-1])
         while self._waiting:

@@ -69,8 +69,8 @@ def head(path: str | os.PathLike[str], *, limits: Limits = DEFAULT) -> LoadedBun
     path = Path(path)
     try:
         with path.open("rb") as file:
-            data = file.read(unpack.SNIFF)
-            while unpack.kind(data) == "zstd" and not unpack.is_journal(data):
+            data = file.read(journal.SNIFF)
+            while unpack.kind(data) == "zstd" and not journal.is_journal(data):
                 try:
                     parts = _Parts(data, limits, head_only=True)
                 except TruncatedError:
@@ -103,8 +103,8 @@ def verify(path: str | os.PathLike[str], *, limits: Limits = DEFAULT) -> list[st
 
 
 def _load_file(path: Path, file: IO[bytes], limits: Limits) -> LoadedBundle:
-    data = file.read(unpack.SNIFF)
-    if unpack.is_journal(data) and path.is_file():
+    data = file.read(journal.SNIFF)
+    if journal.is_journal(data) and path.is_file():
         return _load_journal(path, limits)
     if unpack.kind(data):  # nothing else is worth reading further
         data += file.read(max(0, limits.decompressed - len(data)) + 1)
@@ -116,7 +116,7 @@ def _load_file(path: Path, file: IO[bytes], limits: Limits) -> LoadedBundle:
 def _load(data: bytes, limits: Limits, *, packed: bool = False) -> LoadedBundle:
     kind = unpack.kind(data)
     if kind == "zstd":
-        if unpack.is_journal(data):
+        if journal.is_journal(data):
             return _load_journal(data, limits)
         return _load_zstd(data, limits)
     if kind == "json":

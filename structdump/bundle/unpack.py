@@ -11,8 +11,6 @@ from structdump.bundle import codec, journal
 from structdump.bundle.limits import Limits, Meter
 from structdump.errors import CorruptError, LimitError, NotABundleError, TruncatedError
 
-SNIFF = 256 << 10  # bytes; holds at least one compressed block
-
 
 def kind(data: bytes) -> Literal["zstd", "gzip", "zip", "json"] | None:
     """Return what the data is by its first bytes, or None for what can't be a bundle."""
@@ -22,18 +20,7 @@ def kind(data: bytes) -> Literal["zstd", "gzip", "zip", "json"] | None:
         return "gzip"
     if data[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
         return "zip"
-    return "json" if data[:SNIFF].lstrip(b" \t\r\n\xef\xbb\xbf")[:1] == b"{" else None
-
-
-def is_journal(data: bytes) -> bool:
-    """Return whether the data begins as a journal does."""
-    if data[:4] != codec.ZSTD_MAGIC:
-        return False
-    try:
-        start = next(codec.stream(data[:SNIFF]), b"")
-    except CorruptError:
-        return False
-    return start.startswith(journal.FIRST_BYTES)
+    return "json" if data[: journal.SNIFF].lstrip(b" \t\r\n\xef\xbb\xbf")[:1] == b"{" else None
 
 
 def gunzip(data: bytes, limits: Limits) -> bytes:

@@ -81,25 +81,32 @@ def write_document(
 def recover(source: Path, *, max_bytes: int | None = None) -> list[Path]:
     """Make a bundle of a journal, or of each one in a directory, and remove the journals done.
 
-    Journals that a living process still writes are left alone. Returns the bundles' paths.
-    Raises NotABundleError if there is no journal to recover, OSError when writing fails.
+    In a directory, journals that a living process still writes are left alone, and so are those of
+    which nothing can be read. Returns the bundles' paths.
+    Raises NotABundleError if there is nothing to recover, OSError when writing fails.
 
     Example: `recover(Path("run.json.zst.journal")) == [Path("run.json.zst")]`
     """
-    found = sorted(source.glob(f"*{journal.SUFFIX}")) if source.is_dir() else [source]
+    if not source.is_dir():
+        return [_recover(source, max_bytes)]
     done = []
-    for path in found:
-        if path.exists() and journal.in_use(path):
-            if source.is_dir():
-                continue
-            raise NotABundleError(f"{path} is still being written by a running process")
-        name = path.name.removesuffix(journal.SUFFIX)
-        target = path.with_name(name if name.endswith(ENDINGS) else name + ENDINGS[0])
-        done.append(write_bundle(path, target, max_bytes=max_bytes).path)
-        path.unlink()
+    for path in sorted(source.glob(f"*{journal.SUFFIX}")):
+        with contextlib.suppress(NotABundleError):
+            done.append(_recover(path, max_bytes))
     if not done:
         raise NotABundleError(f"{source} holds no journal that a dead process left")
     return done
+
+
+def _recover(path: Path, max_bytes: int | None) -> Path:
+    read_journal(path)
+    if journal.in_use(path):
+        raise NotABundleError(f"{path} is still being written by a running process")
+    name = path.name.removesuffix(journal.SUFFIX)
+    target = path.with_name(name if name.endswith(ENDINGS) else name + ENDINGS[0])
+    result = write_bundle(path, target, max_bytes=max_bytes)
+    path.unlink()
+    return result.path
 
 
 def _texts(reader: JournalReader) -> Iterator[tuple[str, bytes]]:
