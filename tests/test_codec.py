@@ -269,6 +269,17 @@ def test_flushed_parts_read_back_before_the_end(seed: int) -> None:
         written += frame.add(part, b"\n")
         expected += len(part) + 1
         assert sum(map(len, codec.stream(io.BytesIO(written)))) == expected
+        assert (
+            sum(
+                map(
+                    len,
+                    codec.stream_all(
+                        io.BytesIO(b"\x50\x2a\x4d\x18\0\0\0\0" + codec.compress(b"x") + written)
+                    ),
+                )
+            )
+            == expected + 1
+        )
     written += frame.finish()
     assert len(list(codec.frames(written))) == 1
     (found,) = codec.frames(written)

@@ -35,6 +35,7 @@ LEVEL = 3  # of bundles; the zstd command's default
 JOURNAL_LEVEL = 1
 MAX_WINDOW = 1 << 27  # bytes; what the zstd command accepts without --long
 _CHUNK = 1 << 20
+_SLICE = 2048  # bytes; each 4 of them can inflate to 128 KiB
 _DEEPEST = 60  # levels that dumps writes of what it rebuilds; readers accept Limits.nesting
 _MOST_NODES = 200_000  # values that it rebuilds before it cuts
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -330,15 +331,16 @@ def stream(file: IO[bytes] | bytes) -> Iterator[bytes]:
 
 
 def stream_all(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the decompressed bytes of all frames of a foreign file, at most a MiB at a time.
+    """Yield the decompressed bytes of all frames of a foreign file, at most 64 MiB at a time.
 
     The caller limits what it takes. Ends quietly at a cut; raises CorruptError on damage.
     """
     decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW)
+    frames = decompressor.decompressobj(read_across_frames=True)
     try:
-        reader = decompressor.stream_reader(file, read_across_frames=True, closefd=False)
-        while chunk := reader.read(_CHUNK):
-            yield chunk
+        while piece := file.read(_SLICE):
+            if chunk := frames.decompress(piece):
+                yield chunk
     except zstandard.ZstdError as e:
         raise CorruptError(f"the compressed data is damaged: {e}") from None
 
