@@ -27,7 +27,7 @@ _EMBEDDED = re.compile(
     r"^(?P<indent>[ \t]*)async_compile\.triton\('(?P<name>\w+)', '''\n(?P<text>.*?)^[ \t]*'''",
     re.MULTILINE | re.DOTALL,
 )
-_LAUNCHER = re.compile(r"^static [^\n(]*\bvoid call_(?P<name>\w+)\(", re.MULTILINE)
+_LAUNCHER = re.compile(r"^static [^\n]*?\bvoid call_(?P<name>\w+)\(", re.MULTILINE)
 _KERNEL_CALL = re.compile(r"(?:call_)?(?P<kernel>\w+)\(")
 _EXTERN_CALL = re.compile(
     r"\b(?P<shim>aoti_torch_(?:cpu|cuda|xpu|mps|mtia|meta)_\w+|aoti_torch_proxy_executor_call_function)\("

@@ -33,7 +33,7 @@ _BACKENDS = {"cpp_pybinding": "cpp", "size_hint_multi_kernel": "multi_kernel", "
 _START = re.compile(r"^(?P<name>\w+) = async_compile\.(?P<method>\w+)\(", re.MULTILINE)
 _LITERAL = re.compile(r"(?P<prefix>[rRbBuUfF]{0,2})(?P<quotes>'''|\"\"\")")
 _DECORATOR = re.compile(
-    r"^@(?:triton_heuristics\.)?(?P<name>\w+)\((?P<args>.*?)^\)?\s*@triton\.jit", re.MULTILINE | re.DOTALL
+    r"^@(?:triton_heuristics\.)?(?P<name>\w+)\((?P<args>.*?)\)\s*^@triton\.jit", re.MULTILINE | re.DOTALL
 )
 _TRITON_META = re.compile(r"^ *triton_meta=\{.*\},?[ ]*\n", re.MULTILINE)  # half of the text, and not needed
 

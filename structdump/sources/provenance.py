@@ -22,6 +22,8 @@ _OP = re.compile(r"\b(?:torch\.ops\.)?(?P<space>aten|prims|(?<=torch\.ops\.)\w+)
 _FRAME = re.compile(
     r'File "(?P<file>[^"\n]+)", line (?P<line>\d+), in (?P<name>[^\n]+?)(?:, code: (?P<code>[^\n]*))?$'
 )
+MAX_CUTS = 2000
+"""Positions tried in one kernel name before it counts as one that cannot be cut."""
 
 
 @dataclass(slots=True)
@@ -119,8 +121,8 @@ def _cut(
 ) -> list[str] | None:
     if start >= len(name):
         return []
-    if (start, last) in memo:
-        return memo[start, last]
+    if (start, last) in memo or len(memo) > MAX_CUTS:
+        return memo.get((start, last))
     best: list[str] | None = None
     for op in known:
         end = start + len(op)
