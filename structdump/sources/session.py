@@ -15,7 +15,7 @@ from structdump import __version__
 from structdump.bundle.codec import digest
 from structdump.bundle.graphs import measure_text
 from structdump.bundle.journal import Journal
-from structdump.bundle.model import Artifact, Omission, Run
+from structdump.bundle.model import Artifact, Autotune, Omission, Run
 from structdump.bundle.normal import normalise
 from structdump.bundle.redact import Redactor
 from structdump.bundle.writer import WriteResult, write_bundle
@@ -199,10 +199,15 @@ class Session:
             changed=event.changed,
             data=event.data,
             kernel=event.kernel,
-            autotune=event.autotune,
+            autotune=self._trimmed(event.autotune),
             files=event.files,
             inferred=event.inferred,
         )
+
+    def _trimmed(self, autotune: Autotune | None) -> Autotune | None:
+        if autotune is None or not self.policy.trims_choices(autotune.operation):
+            return autotune
+        return autotune.model_copy(update={"choices": autotune.choices[:1]})
 
     def _store(self, artifact: Artifact, text: str | None, omitted: Omission | None) -> None:
         with self._lock:

@@ -17,8 +17,11 @@ from __future__ import annotations
 from structdump.sources.hooks.bytecode import collect_code, install_bytecode
 from structdump.sources.hooks.failures import install_failures
 from structdump.sources.hooks.graphs import install_depyf, install_graphs
+from structdump.sources.hooks.lowlevel import collect_triton, install_commands, install_ir, install_triton
 from structdump.sources.hooks.modules import install_modules
+from structdump.sources.hooks.passes import install_passes
 from structdump.sources.hooks.trace import install_trace
+from structdump.sources.hooks.tuning import install_choices, install_configs
 from structdump.sources.hub import HUB, Point
 from structdump.sources.session import Session
 
@@ -27,6 +30,12 @@ HUB.points = (
     Point("lazy_format_graph_code", "torch._dynamo.convert_frame", install_graphs),
     Point("bytecode", "torch._dynamo.convert_frame", install_bytecode),
     Point("metrics", "torch._dynamo.convert_frame", install_failures),
+    Point("passes", "torch.fx.passes.graph_transform_observer", install_passes),
+    Point("choices", "torch._inductor.select_algorithm", install_choices),
+    Point("configs", "torch._inductor.runtime.autotune_cache", install_configs),
+    Point("ir", "torch._inductor.debug", install_ir),
+    Point("commands", "torch._inductor.cpp_builder", install_commands),
+    Point("triton", "torch._inductor.runtime.triton_heuristics", install_triton),
     Point("load_by_key_path", "torch._inductor.codecache", install_modules),
     Point("depyf", "depyf.explain.enable_debugging", install_depyf),
 )
@@ -35,6 +44,7 @@ HUB.points = (
 def collect_last(session: Session) -> None:
     """Record in `session` what is only known when a capture ends."""
     collect_code(session)
+    collect_triton(session)
 
 
 __all__ = ["HUB", "collect_last"]

@@ -19,7 +19,8 @@ class State:
     """The memory of one session's hooks.
 
     `measures` holds the counts of graphs that depyf's point saw just before torch traced them;
-    `kernels` the event of each kernel by name, and `paths` by the file it lies in.
+    `kernels` the event of each kernel by name, and `paths` by the file it lies in. `passes` holds the
+    graph as it was when a pass began, `printed` the last print of each graph.
     """
 
     def __init__(self, session: Session) -> None:
@@ -27,6 +28,11 @@ class State:
         self.kernels: dict[str, Event] = {}
         self.paths: dict[str, Event] = {}
         self.output_paths: set[str] = set()
+        self.passes: dict[int, tuple[Any, Counts]] = {}
+        self.printed: weakref.WeakKeyDictionary[Any, tuple[Any, str]] = weakref.WeakKeyDictionary()
+        self.configs: set[tuple[Any, ...]] = set()
+        self.commands: set[str] = set()
+        self.autotuners: list[weakref.ref[Any]] = []
         recorder = with_kernels(functools.partial(self._measured, session.record), self._found)
         self.mapper = TraceMapper(recorder, session.book, intern=_interned)
 

@@ -1,0 +1,167 @@
+"""Below the graph: Inductor's IR around fusion, compile commands, and what Triton made of a kernel."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any, Literal
+
+from structdump.sources.event import Event
+from structdump.sources.hooks.context import compile_context, graph_context
+from structdump.sources.hooks.state import state_of
+from structdump.sources.hub import HUB
+from structdump.sources.session import Session
+
+#: What a Triton compile holds in `asm`, as text (triton/compiler/compiler.py); cubins are binary.
+ASSEMBLIES = ("ttir", "ttgir", "llir", "ptx", "amdgcn")
+
+
+def install_ir() -> Callable[[], None]:
+    """Answer `V.debug.ir_pre_fusion(nodes)` and `ir_post_fusion(nodes)`; return how to undo that.
+
+    The scheduler calls them around fusion (torch/_inductor/debug.py, log_ir_pre_fusion, torch 2.9 to 2.13).
+    """
+    debug = sys.modules["torch._inductor.debug"].DebugContext
+    undos = [_wrap_ir(debug, "ir_pre_fusion", "before"), _wrap_ir(debug, "ir_post_fusion", "after")]
+
+    def undo() -> None:
+        for one in undos:
+            one()
+
+    return undo
+
+
+def _wrap_ir(owner: Any, name: str, phase: Literal["before", "after"]) -> Callable[[], None]:
+    def log(self: Any, nodes: Any) -> Any:
+        HUB.each("ir", functools.partial(_ir, nodes, phase))
+        # DebugContext has no such method: its __getattr__ answers with a formatter's or a no-op.
+        return self.__getattr__(name)(nodes)
+
+    setattr(owner, name, log)
+
+    def undo() -> None:
+        if owner.__dict__.get(name) is log:
+            delattr(owner, name)
+
+    return undo
+
+
+def _ir(nodes: Any, phase: Literal["before", "after"], session: Session) -> None:
+    _record(
+        session,
+        f"{'pre' if phase == 'before' else 'post'}_fusion",
+        f"Inductor IR {phase} fusion",
+        lambda: "\n\n\n".join(node.debug_str() for node in nodes),
+        phase=phase,
+    )
+
+
+def install_commands() -> Callable[[], None]:
+    """Wrap `CppBuilder.get_command_line` (torch/_inductor/cpp_builder.py); return how to undo that."""
+    owner = sys.modules["torch._inductor.cpp_builder"].CppBuilder
+    former = owner.get_command_line
+
+    @functools.wraps(former)
+    def get_command_line(self: Any) -> Any:
+        command = former(self)
+        HUB.each("commands", functools.partial(_command, command))
+        return command
+
+    owner.get_command_line = get_command_line
+
+    def undo() -> None:
+        if owner.get_command_line is get_command_line:
+            owner.get_command_line = former
+
+    return undo
+
+
+def _command(command: str, session: Session) -> None:
+    seen = state_of(session).commands
+    if command not in seen:
+        seen.add(command)
+        _record(session, "compile_command", "C++ compile command", lambda: command)
+
+
+def _record(
+    session: Session,
+    stage: str,
+    name: str,
+    text: Callable[[], str],
+    phase: Literal["before", "after"] | None = None,
+) -> None:
+    compile_id, attempt = compile_context()
+    graph_id, direction = graph_context()
+    session.record(
+        Event(
+            kind="ir",
+            name=name,
+            stage=stage,
+            phase=phase,
+            compile_id=compile_id,
+            attempt=attempt,
+            graph_id=graph_id,
+            direction=direction,
+            text=text,
+        )
+    )
+
+
+def install_triton() -> Callable[[], None]:
+    """Wrap `CachingAutotuner.precompile`, to know the autotuners whose kernels will run.
+
+    From torch/_inductor/runtime/triton_heuristics.py (torch 2.9 to 2.13): each Triton kernel of an
+    output code is one, and its `compile_results` hold what Triton compiled.
+    """
+    owner = sys.modules["torch._inductor.runtime.triton_heuristics"].CachingAutotuner
+    former = owner.precompile
+
+    @functools.wraps(former)
+    def precompile(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = former(self, *args, **kwargs)
+        HUB.each("triton", lambda session: state_of(session).autotuners.append(weakref.ref(self)))
+        return result
+
+    owner.precompile = precompile
+
+    def undo() -> None:
+        if owner.precompile is precompile:
+            owner.precompile = former
+
+    return undo
+
+
+def collect_triton(session: Session) -> None:
+    """Record TTIR, TTGIR, LLIR and PTX of each kernel that runs, as far as memory still holds them."""
+    state = state_of(session)
+    autotuners, state.autotuners = state.autotuners, []
+    done: set[tuple[str, str]] = set()
+    for reference in autotuners:
+        autotuner = reference()
+        if autotuner is None:
+            continue
+        kernel = state.paths.get(getattr(autotuner, "filename", "") or "") or state.kernels.get(
+            getattr(autotuner.fn, "__name__", "")
+        )
+        if kernel is None:
+            continue  # a candidate: it was benchmarked and does not run
+        for result in list(autotuner.compile_results)[:1]:
+            assembly = getattr(getattr(result, "kernel", None), "asm", None) or {}
+            for stage in ASSEMBLIES:
+                text = assembly.get(stage)
+                if isinstance(text, str) and (kernel.name, stage) not in done:
+                    done.add((kernel.name, stage))
+                    session.record(
+                        Event(
+                            kind="ir",
+                            name=kernel.name,
+                            stage=stage,
+                            compile_id=kernel.compile_id,
+                            graph_id=kernel.graph_id,
+                            direction=kernel.direction,
+                            subgraph=kernel.subgraph,
+                            text=text,
+                        )
+                    )
