@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import ValidationError
 
@@ -11,10 +11,11 @@ from structdump import levels
 from structdump.bundle import journal
 from structdump.bundle.journal import JournalReader
 from structdump.bundle.limits import TRUST, Limits
-from structdump.bundle.model import Artifact, Bundle, Compile, HookError, Model, Omission, OmittedCount
+from structdump.bundle.model import Artifact, Bundle, Compile, HookError, Kind, Model, Omission, OmittedCount
 from structdump.errors import LimitError
 
 Rank = Callable[[Artifact], int]
+_KINDS = get_args(Kind)
 _M = TypeVar("_M", bound=Model)
 _STATE = (
     "producer", "run", "level", "config", "environment", "completeness", "compiles", "omitted", "redactions",
@@ -90,6 +91,24 @@ def _bundle(state: Mapping[str, Any], problems: list[str]) -> Bundle:
     bundle = fit(Bundle, rest, problems) or Bundle()
     bundle.compiles = [c for c in compiles if c is not None]
     bundle.hook_errors += [HookError(hook="writer", error=p) for p in dict.fromkeys(problems)]
+    return bundle
+
+
+def from_newer(document: Mapping[str, Any]) -> Bundle:
+    """Return the bundle in a document of a newer minor version, without the values that are new in it.
+
+    An artifact of a kind that is unknown here becomes an `event`.
+    """
+    ignored: list[str] = []
+    bundle = _bundle({k: v for k, v in document.items() if k != "artifacts"}, ignored)
+    bundle.hook_errors = [e for e in bundle.hook_errors if e.hook != "writer"]
+    for item in document.get("artifacts") or ():
+        known = (
+            item if not isinstance(item, dict) or item.get("kind") in _KINDS else {**item, "kind": "event"}
+        )
+        artifact = fit(Artifact, known, ignored)
+        if artifact is not None:
+            bundle.artifacts.append(artifact)
     return bundle
 
 

@@ -184,7 +184,7 @@ def _load_zstd(data: bytes, limits: Limits) -> LoadedBundle:
 
 def _load_json(data: bytes, limits: Limits) -> LoadedBundle:
     data = data.removeprefix(b"\xef\xbb\xbf")
-    if data.lstrip()[:1] not in (b"{", b""):
+    if data[: journal.SNIFF].lstrip()[:1] != b"{":
         raise NotABundleError("this is no bundle: there is no JSON object in it")
     document = codec.loads(data, limits)
     texts = document.pop("texts", None) if isinstance(document, dict) else None
@@ -224,6 +224,8 @@ def _bundle(document: Any, limits: Limits) -> Bundle:
     try:
         return Bundle.model_validate(document)
     except ValidationError as e:
+        if document["version"] != VERSION and isinstance(document.get("artifacts"), list):
+            return assemble.from_newer(document)
         first = e.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise CorruptError(f"the bundle breaks the format at {where}: {first['msg']}") from None

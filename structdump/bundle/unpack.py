@@ -50,7 +50,8 @@ def unzip(data: bytes, limits: Limits) -> bytes:
         archive = zipfile.ZipFile(io.BytesIO(data))
         members = [m for m in archive.infolist() if not m.is_dir() and not m.filename.startswith("__MACOSX/")]
     except Exception as e:  # noqa: BLE001  # zipfile raises many kinds on damaged input
-        if data[:4] == b"PK\x03\x04" and b"PK\x05\x06" not in data[-(1 << 16) - 22 :]:
+        end = data.rfind(b"PK\x05\x06")  # its last record, of at least 22 bytes
+        if end < 0 or len(data) - end < 22:
             raise TruncatedError("the zip has no directory at its end: it was cut; get it again") from None
         raise CorruptError(f"the zip is damaged: {e}") from None
     if len(members) != 1:
