@@ -71,6 +71,7 @@ _PREFIXES: tuple[tuple[re.Pattern[str], tuple[str, Phase | None, Direction | Non
     (re.compile(r"pre insert deferred runtime asserts .+"), ("runtime_asserts", "before", None)),
     (re.compile(r"saved tensors (un)?pack hook .+"), ("saved_tensors_hooks", None, None)),
 )
+_ASSERTS = re.compile(r"^pre[_ ]insert[_ ]deferred[_ ]runtime[_ ]asserts[_ ]")
 _PASS = re.compile(r"(?P<stage>post[_ ]grad|pre[_ ]grad)(?:\.(?P<order>\d+))?\.(?P<pass>.+)", re.DOTALL)
 
 
@@ -109,7 +110,14 @@ def stage_of(name: str) -> Stage:
         return Stage(stage, phase, None, direction, None, label)
     for pattern, (stage, phase, direction) in _PREFIXES:
         if pattern.fullmatch(plain):
-            return Stage(stage, phase, None, direction, None, name)
+            return Stage(
+                stage,
+                phase,
+                None,
+                direction,
+                None,
+                _ASSERTS.sub(r"pre insert_deferred_runtime_asserts ", name),
+            )
     return Stage(_slug(name), label=name)
 
 

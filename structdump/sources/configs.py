@@ -125,5 +125,5 @@ def match_configs(
         stem = next((k for k in best_config_keys(item.path, torch_key, tag) if k in configs), None)
         if stem is not None:
             mapped[stem] = item.kernel.name
-            item.kernel.best_config = configs[stem].as_dict()
+            item.kernel.best_config = configs[stem].config
     return mapped

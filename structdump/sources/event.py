@@ -18,6 +18,7 @@ class Event:
 
     `text` may be a callable: it is called at most once, and only if the policy keeps the text.
     `measure` counts nodes and ops; it must be cheap, since indexed artifacts are measured too.
+    `unavailable` says why there is no text to be had, `size` how many bytes it would have, if known.
 
     Example::
 
@@ -43,3 +44,5 @@ class Event:
     autotune: Autotune | None = None
     files: list[str] = field(default_factory=list)
     inferred: list[str] = field(default_factory=list)
+    unavailable: str | None = None
+    size: int | None = None

@@ -107,12 +107,13 @@ class Session:
             seq = sum(self.counts.values())
             self.counts["drop"] += 1  # until it is stored, so that the counts add up at any moment
             if decision.action == "drop":
-                self._omit(decision.reason, "dropped")
+                self._omit(decision.reason, "dropped", event.size)
                 return
         artifact = self._describe(event, seq)
         text: str | None = None
-        omitted = Omission(reason=decision.reason) if decision.action == "index" else None
-        if decision.action == "keep":
+        reason = event.unavailable or (decision.reason if decision.action == "index" else None)
+        omitted = Omission(reason=reason, bytes=event.size) if reason else None
+        if omitted is None:
             try:
                 text = event.text() if callable(event.text) else event.text
                 if event.text is not None and text is None:
