@@ -18,6 +18,7 @@ from structdump.bundle.model import (
 )
 from structdump.sources import reasons
 from structdump.sources.metrics import Metrics, read_metrics, span
+from structdump.sources.resumes import link_breaks
 
 MAX_SYMBOLS = 10_000
 MAX_BREAKS = 1_000
@@ -164,7 +165,9 @@ class CompileBook:
     def function_of(self, compile_id: str | None) -> str | None:
         """Return the name of the function that a compile is of, if it is known."""
         entry = self._entries.get(compile_id or "")
-        function = self._function(entry) if entry is not None else None
+        if entry is None:
+            return None
+        function = entry.function or entry.metrics.function or self._function(entry)
         return function.name if function else None
 
     def answers(self) -> dict[str, dict[str, list[str]]]:
@@ -174,7 +177,7 @@ class CompileBook:
     def records(self) -> list[Compile]:
         """Return the compiles in order of first sight; graph breaks point at who took over."""
         compiles = [_compile(entry, self._function(entry)) for entry in list(self._entries.values())]
-        _link_breaks(compiles)
+        link_breaks(compiles)
         return compiles
 
     def _entry(self, compile_id: str) -> _Entry:
@@ -274,39 +277,3 @@ def _answer(answers: list[str] | None) -> str | None:
     if not answers:
         return None
     return answers[0] if len(set(answers)) == 1 else "mixed"
-
-
-def _link_breaks(compiles: list[Compile]) -> None:
-    """Let each graph break name the resume function's compile that took over.
-
-    That is the first one before the same function is compiled again; if the resume function was
-    compiled already for an earlier compile, and still fits, it is the latest of those.
-    """
-    resumes: dict[tuple[str, int], list[int]] = {}
-    starts: dict[tuple[str, str | None], list[int]] = {}
-    for index, compile_ in enumerate(compiles):
-        if compile_.function is None:
-            continue
-        starts.setdefault((compile_.function.name, compile_.function.file), []).append(index)
-        point = reasons.resume_point(compile_.function.name)
-        if point is not None:
-            resumes.setdefault(point, []).append(index)
-    for index, compile_ in enumerate(compiles):
-        function = compile_.function
-        if function is None:
-            continue
-        again = starts[function.name, function.file]
-        end = next((i for i in again if i > index), len(compiles))
-        for broke in compile_.graph_breaks:
-            found = _resumes_of(broke, reasons.plain_name(function.name), resumes)
-            after = [i for i in found if index < i < end]
-            before = [i for i in found if i < index]
-            if after or before:
-                broke.resumed_by = compiles[after[0] if after else before[-1]].id
-
-
-def _resumes_of(broke: GraphBreak, name: str, resumes: dict[tuple[str, int], list[int]]) -> list[int]:
-    for frame in reversed(broke.stack):
-        if reasons.plain_name(frame.name) == name:
-            return resumes.get((name, frame.line or -1), [])
-    return []

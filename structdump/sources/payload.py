@@ -26,20 +26,24 @@ class Once:
 
 
 class RecordText:
-    """The text of a record: its payload, or its metadata where it has none."""
+    """The text of a record: its payload, or its metadata where it has none.
 
-    __slots__ = ("_metadata", "_payload")
+    `named` metadata holds no more than a name and an encoding, and is no text.
+    """
 
-    def __init__(self, payload: Once, metadata: Once) -> None:
+    __slots__ = ("_metadata", "_named", "_payload")
+
+    def __init__(self, payload: Once, metadata: Once, named: bool) -> None:
         self._payload = payload
         self._metadata = metadata
+        self._named = named
 
     def __call__(self) -> str | None:
-        """Return the text; None if there is neither payload nor metadata."""
+        """Return the text; None if there is none."""
         value = self._payload()
-        if value is None:
-            value = self._metadata()
-        return to_text(value) if value not in (None, {}) else None
+        if value is None and not self._named:
+            value = self._metadata() or None
+        return None if value is None else to_text(value)
 
 
 def to_text(value: object) -> str:

@@ -17,6 +17,9 @@ from structdump.sources.trace_context import Directions, Owners, Pieces
 from structdump.sources.trace_facts import Facts, mapping, string
 from structdump.sources.trace_names import NAMED, Shape, shape
 
+MAX_NAME = 500
+"""Characters kept of a record's name; torch's are under 100."""
+
 
 @dataclass(slots=True)
 class TraceRecord:
@@ -86,10 +89,11 @@ class TraceMapper:
             self._learn(metadata())
             return
         payload = Once(r.payload)
-        facts = mapping(metadata()) if r.name in NAMED else {}
+        named = r.name in NAMED
+        facts = mapping(metadata()) if named else {}
         subject = string(facts.get("name"))
-        what = shape(r.name, subject, string(facts.get("encoding")))
-        name = subject or r.name
+        what = shape(r.name[:MAX_NAME], subject and subject[:MAX_NAME], string(facts.get("encoding")))
+        name = (subject or r.name)[:MAX_NAME]
         compile_id = self._owners.owner(r.compile_id, what, name)
         if compile_id is not None:
             self.book.seen(compile_id, r.attempt)
@@ -108,7 +112,7 @@ class TraceMapper:
             direction=direction,
             subgraph=piece,
             language=what.language,
-            text=RecordText(payload, metadata),
+            text=RecordText(payload, metadata, named),
             inferred=["compile_id"] * (compile_id != r.compile_id) + ["direction"] * guessed,
         )
         if what.fact is not None:

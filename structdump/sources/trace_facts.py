@@ -14,6 +14,8 @@ from structdump.sources.event import Event
 from structdump.sources.metrics import CLOCKS, CONFIGS
 from structdump.sources.payload import Once, to_text
 
+MAX_FRAMES = 1_000
+"""Frames kept of one stack; Python's own limit on recursion."""
 Pieces = Callable[[str | None, Subgraph], None]
 
 
@@ -70,7 +72,7 @@ class Facts:
         if not isinstance(stack, (list, tuple)):
             return []
         found = []
-        for frame in stack:
+        for frame in stack[:MAX_FRAMES]:
             if isinstance(frame, dict):
                 number, line = frame.get("filename"), frame.get("line")
                 file = self.intern(number) if isinstance(number, int) else number
