@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
 from structdump.bundle import codec
 from structdump.bundle.journal import Journal
+from structdump.bundle.loaded import LoadedBundle
+from structdump.bundle.verify import problems
 from structdump.bundle.writer import write_bundle
+from structdump.errors import BundleError
 
 GRAPH = '''class GraphModule(torch.nn.Module):
     def forward(self, arg0_1: "f32[8, {n}]"):
@@ -116,3 +120,19 @@ def write_small(directory: Path, items: list[dict[str, Any]] | None = None, *, e
     path = write_bundle(journal, directory / "small.json.zst", max_bytes=None).path
     journal.unlink()
     return path
+
+
+def exercise(bundle: LoadedBundle) -> None:
+    """Touch everything that a bundle offers; raises only what its texts may raise."""
+    repr(bundle)
+    for table in ("kernels", "artifacts", "compiles"):
+        list(bundle.rows(table))
+    for found in (bundle.graphs("*"), bundle.configs(), bundle.passes(), bundle.artifacts_like(function="*")):
+        for artifact in found:
+            artifact.best_config  # noqa: B018  # reading it is the exercise
+            artifact.provenance  # noqa: B018  # the same
+    problems(bundle)
+    with contextlib.suppress(BundleError):
+        for artifact in bundle.artifacts:
+            artifact.text  # noqa: B018  # the same
+        codec.dumps(bundle.document().model_dump(by_alias=True))

@@ -40,6 +40,7 @@ def from_journal(reader: JournalReader) -> Bundle:
     artifacts: list[Artifact] = []
     problems: list[str] = []
     present: set[str] = set()
+    entries = 0
     reader.complete = False
     for line in reader.lines():
         text = journal.split_text(line)
@@ -47,6 +48,8 @@ def from_journal(reader: JournalReader) -> Bundle:
             present.add(text[0])
             _check(len(present), reader.limits)
             continue
+        entries += 1
+        _check(entries // 2, reader.limits)  # a compile or two for each artifact would be many
         record = reader.record(line)
         if record is None:
             break
@@ -55,7 +58,6 @@ def from_journal(reader: JournalReader) -> Bundle:
             artifact = fit(Artifact, record.get("artifact"), problems)
             if artifact is not None:
                 artifacts.append(artifact)
-                _check(len(artifacts), reader.limits)
         elif kind == "compile" and isinstance(record.get("compile"), dict):
             compiles[str(record["compile"].get("id"))] = record["compile"]
         elif kind in ("head", "state"):

@@ -17,7 +17,9 @@ class Limits:
 
     decompressed: int = 4 << 30
     """bytes of the whole file; texts are inflated frame by frame, so they are never all in memory"""
-    document: int = 1 << 30
+    compressed: int = 512 << 20
+    """bytes of the file itself"""
+    document: int = 512 << 20
     """bytes of what has to be held at once: `.json`, `.json.gz`, or zstd without a bundle's frames"""
     ratio: int = 1000
     """decompressed bytes per compressed byte, once past 128 MiB; real bundles stay under 200"""
@@ -27,7 +29,7 @@ class Limits:
     """bytes of everything before the texts"""
     artifacts: int = 250_000
     nodes: int = 8_000_000
-    """JSON values in the head, or in one record of a journal"""
+    """JSON values in the head, or in one record of a journal; twice as many strings"""
     nesting: int = 100
     frames: int = 200_000
 

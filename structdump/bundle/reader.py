@@ -106,11 +106,15 @@ def _load_file(path: Path, file: IO[bytes], limits: Limits) -> LoadedBundle:
     data = file.read(journal.SNIFF)
     if journal.is_journal(data) and path.is_file():
         return _load_journal(path, limits)
-    if unpack.kind(data):  # nothing else is worth reading further
-        data += file.read(max(0, limits.decompressed - len(data)) + 1)
-    if len(data) > limits.decompressed:
-        raise LimitError(f"the file is larger than {limits.decompressed:,} bytes")
-    return _load(data, limits)
+    kind = unpack.kind(data)
+    if kind is None:  # not worth reading further
+        return _load(data, limits)
+    most = limits.document if kind == "json" else limits.compressed
+    if os.fstat(file.fileno()).st_size <= most:
+        data += file.read(max(0, most - len(data)) + 1)
+        if len(data) <= most:
+            return _load(data, limits)
+    raise LimitError(f"the file is larger than {most:,} bytes; {TRUST}")
 
 
 def _load(data: bytes, limits: Limits, *, packed: bool = False) -> LoadedBundle:

@@ -17,7 +17,7 @@ def is_whole(data: bytes, limits: Limits) -> bool:
 
     Example: `is_whole(b'{"a": [1, 2', Limits()) is False`.
     """
-    brackets, values, in_string = bytearray(), 0, False
+    brackets, values, strings, in_string = bytearray(), 0, 0, False
     start = 0
     while start < len(data):
         chunk = data[start : start + _CHUNK]
@@ -25,11 +25,13 @@ def is_whole(data: bytes, limits: Limits) -> bool:
             chunk = data[start : start + _CHUNK + 1]
         start += len(chunk)
         # With escaped backslashes and then escaped quotes gone, each quote left begins or ends a string.
-        parts = chunk.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')
+        chunk = chunk.replace(b"\\\\", b"").replace(b'\\"', b"")
+        strings += chunk.count(b'"') // 2
+        parts = chunk.split(b'"')
         outside = b"".join(parts[in_string::2])
         in_string ^= len(parts) % 2 == 0
         values += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
-        if values > limits.nodes:
+        if values > limits.nodes or strings > 2 * limits.nodes:
             raise LimitError(
                 f"the JSON holds more than {limits.nodes:,} values, more than a bundle may; {TRUST}"
             )
