@@ -97,11 +97,11 @@ def is_hashed(stem: str) -> bool:
     return _STEM.fullmatch(stem) is not None
 
 
-def fits(kernel: KernelSource, config: BestConfig) -> bool:
-    """Tell whether `config` can be one of `kernel`: it sets exactly the block sizes the kernel takes."""
+def fits(source: str, config: BestConfig) -> bool:
+    """Tell whether `config` can be one of a Triton kernel: it sets the block sizes that `source` takes."""
     blocks = {name for name in config.config if name.isupper() and name.endswith("BLOCK")}
-    takes = set(re.findall(r"\b([A-Z0-9_]*BLOCK) *: *tl\.constexpr[,)]", kernel.source))
-    return kernel.kernel.backend == "triton" and bool(blocks) and blocks == takes
+    takes = set(re.findall(r"\b([A-Z0-9_]*BLOCK) *: *tl\.constexpr[,)]", source))
+    return "@triton.jit" in source and bool(blocks) and blocks == takes
 
 
 def match_configs(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from structdump.bundle.model import Kernel
 from structdump.sources.event import Event
@@ -28,8 +28,12 @@ def with_kernels(
     return recorder
 
 
-def kernel_events(output_code: Event) -> Iterator[tuple[Event, str | None]]:
+def kernel_events(
+    output_code: Event, known: Mapping[str, str] | None = None
+) -> Iterator[tuple[Event, str | None]]:
     """Yield an event per kernel of `output_code`, with the path of its file: defined ones, then extern calls.
+
+    `known` are ops for `parse_output_code`.
 
     Example::
 
@@ -39,7 +43,7 @@ def kernel_events(output_code: Event) -> Iterator[tuple[Event, str | None]]:
     text = output_code.text() if callable(output_code.text) else output_code.text
     if not text:
         return
-    code = parse_output_code(text)
+    code = parse_output_code(text, known)
     for item in code.kernels:
         yield _event(output_code, item.kernel, item.language, item.source or None, item.inferred), item.path
     for kernel in code.extern:

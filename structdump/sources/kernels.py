@@ -13,15 +13,19 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from structdump.bundle.model import Kernel
 from structdump.sources.cpp_wrapper import is_cpp_wrapper, parse_cpp_wrapper
 from structdump.sources.kernel_sources import KernelSource, find_definitions
 from structdump.sources.provenance import Provenance, known_ops, ops_from_name, read_comments
 
-__all__ = ["KernelSource", "OutputCode", "parse_output_code"]
+__all__ = ["KernelSource", "ModuleRole", "OutputCode", "module_role", "parse_output_code", "read_aot_id"]
+
+ModuleRole = Literal["output_code", "kernel", "candidate", "benchmark"]
 
 _AOT_ID = re.compile(r"^# AOT ID: \['?([^'\]\n]*)'?\]", re.MULTILINE)
+_RUNS = re.compile(r"^(?:async_compile = |class Runner:|def call\(args)", re.MULTILINE)
 _TAIL = re.compile(r"^(?:def get_args\(|def benchmark_compiled_module\(|if __name__ == )", re.MULTILINE)
 # Lines that only manage memory or check arguments: two thirds of a call function, and never a kernel.
 _CHORES = re.compile(
@@ -71,9 +75,7 @@ def parse_output_code(source: str, known: Mapping[str, str] | None = None) -> Ou
         >>> [(k.name, k.calls) for k in code.extern]
         [('extern_kernels.mm', 1)]
     """
-    code = OutputCode()
-    if match := _AOT_ID.search(source):
-        code.aot_id = match[1]
+    code = OutputCode(aot_id=read_aot_id(source))
     if is_cpp_wrapper(source):
         code.language = "cpp"
         code.kernels, code.extern = parse_cpp_wrapper(source)
@@ -100,6 +102,31 @@ def parse_output_code(source: str, known: Mapping[str, str] | None = None) -> Ou
     _count(code, calls, reduced.splitlines())
     _infer_ops(code, reduced, known or {})
     return code
+
+
+def read_aot_id(source: str) -> str | None:
+    """Return Inductor's name of the graph that an output code is of, such as `0_inference`."""
+    match = _AOT_ID.search(source)
+    return match[1] if match else None
+
+
+def module_role(source: str) -> ModuleRole:
+    r"""Tell what a module is that Inductor loads: an output code, a kernel, or one that is only timed.
+
+    While a template's choices are tuned they bear a placeholder for a name
+    (`torch/_inductor/select_algorithm.py`); what fusions are timed with has a `benchmark_all_configs`
+    (`torch/_inductor/codegen/simd.py`). Torch 2.9 to 2.13.
+
+    Example::
+
+        >>> module_role("import triton\n@triton.jit\ndef triton_poi_fused_add_0(): pass")
+        'kernel'
+    """
+    if "\ndef benchmark_all_configs(" in source:
+        return "benchmark"
+    if _RUNS.search(source) or is_cpp_wrapper(source):
+        return "output_code"
+    return "candidate" if "'Placeholder.DESCRIPTIVE_NAME'" in source else "kernel"
 
 
 def _infer_ops(code: OutputCode, text: str, known: Mapping[str, str]) -> None:
