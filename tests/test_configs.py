@@ -12,12 +12,9 @@ from structdump.sources.configs import (
     BestConfig,
     best_config_keys,
     fits,
-    is_hashed,
-    match_configs,
     parse_best_config,
     parse_kernel_perf,
 )
-from structdump.sources.kernels import parse_output_code
 
 
 def test_a_real_best_config():
@@ -59,24 +56,6 @@ def test_the_key_is_the_one_that_torch_computes(tag):
         keys = best_config_keys(path, torch_key(), tag)
         assert name.endswith(f"{keys[0]}.best_config")
         assert keys[1] == inner
-        assert is_hashed(keys[0])
-        assert not is_hashed(keys[2])
-
-
-def test_configs_go_to_the_kernels_whose_names_hash_to_them():
-    code = parse_output_code(members("llama_h200")["__compiled_fn_1.kernel_118.py"])
-    key = b"0" * 32
-    configs = {
-        best_config_keys(item.path, key)[0]: BestConfig({"XBLOCK": n}, {"time_taken_ms": n})
-        for n, item in enumerate(code.kernels)
-        if item.path
-    }
-    mapped = match_configs(code.kernels, {**configs, "f" * 64: BestConfig()}, key)
-    assert len(mapped) == len(code.kernels) == len(configs)
-    assert "f" * 64 not in mapped
-    for n, item in enumerate(code.kernels):
-        assert item.kernel.best_config == {"XBLOCK": n}
-    assert match_configs(code.kernels, configs) == {}
 
 
 def test_what_fits():

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import PurePath
 from typing import Any
 
-from structdump.sources.kernel_sources import KernelSource
-
 FACTS = ("configs_hash", "found_by_coordesc", "time_taken_ms", "triton_cache_hash")
-_STEM = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(slots=True)
@@ -92,38 +89,8 @@ def best_config_keys(filename: str, torch_key: bytes | None = None, tag: str = "
     return keys
 
 
-def is_hashed(stem: str) -> bool:
-    """Tell whether a `.best_config` file's stem is a hash and not the name of its kernel's file."""
-    return _STEM.fullmatch(stem) is not None
-
-
 def fits(source: str, config: BestConfig) -> bool:
     """Tell whether `config` can be one of a Triton kernel: it sets the block sizes that `source` takes."""
     blocks = {name for name in config.config if name.isupper() and name.endswith("BLOCK")}
     takes = set(re.findall(r"\b([A-Z0-9_]*BLOCK) *: *tl\.constexpr[,)]", source))
     return "@triton.jit" in source and bool(blocks) and blocks == takes
-
-
-def match_configs(
-    kernels: Iterable[KernelSource],
-    configs: Mapping[str, BestConfig],
-    torch_key: bytes | None = None,
-    tag: str = "",
-) -> dict[str, str]:
-    """Map `.best_config` stems to kernel names, by recomputing the names; also sets `best_config` there.
-
-    `configs` has the files' stems as keys. What cannot be mapped is not in the result.
-
-    Example::
-
-        mapped = match_configs(code.kernels, {stem: parse_best_config(text)}, torch_key=torch_key())
-    """
-    mapped: dict[str, str] = {}
-    for item in kernels:
-        if item.path is None:
-            continue
-        stem = next((k for k in best_config_keys(item.path, torch_key, tag) if k in configs), None)
-        if stem is not None:
-            mapped[stem] = item.kernel.name
-            item.kernel.best_config = configs[stem].config
-    return mapped

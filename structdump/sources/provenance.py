@@ -16,7 +16,6 @@ _SORTED = re.compile(
     r"(?:Topologically Sorted|Unsorted) Source Nodes: \[(?P<nodes>[^\n]*?)\], "
     r"Original ATen: \[(?P<ops>[^\n]*)\]"
 )
-_HANDLE = re.compile(r"\[Provenance debug handles\] (?P<kernel>.+):(?P<number>\d+)\s*$")
 _FUSED = re.compile(r"[a-z]+(?:_[a-z]{3})?_fused_(?P<ops>\w+?)(?:_\d+)?")
 _OP = re.compile(r"\b(?:torch\.ops\.)?(?P<space>aten|prims|(?<=torch\.ops\.)\w+)\.(?P<op>[A-Za-z_]\w*)")
 _FRAME = re.compile(
@@ -81,12 +80,6 @@ def read_comments(lines: Iterable[str]) -> Provenance:
             fragment.append(text[2:])
             found.fragment = "\n".join(fragment)
     return found
-
-
-def debug_handle(line: str) -> tuple[str, int] | None:
-    """Read the kernel name and number of a `[Provenance debug handles] name:3` comment, if it is one."""
-    match = _HANDLE.search(line)
-    return (match["kernel"], int(match["number"])) if match else None
 
 
 def ops_from_name(name: str, known: Mapping[str, str]) -> list[str]:
