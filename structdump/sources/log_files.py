@@ -117,7 +117,6 @@ def whole_lines(chunks: Iterator[bytes], report: LogReport) -> Iterator[bytes]:
     if skipping:
         report.oversized += 1
     elif size:
-        report.cut = True
         yield b"".join(rest)
 
 

@@ -56,6 +56,8 @@ def read_log(path: Path, mapper: TraceMapper) -> LogReport:
         report.cut = True
     if held is not None and not _is_cut(held, report):
         _feed(held, mapper, report)
+    if held is not None and not report.records:
+        raise SourceError(f"{path} ends within its first record: there is nothing in it to pack")
     if not report.records:
         raise SourceError(
             f"{path} is no TORCH_TRACE log: it holds no record of torch's structured trace; "
@@ -77,12 +79,14 @@ def _is_cut(record: _Record, report: LogReport) -> bool:
     stated = record.values.get("has_payload")
     if not stated or report.oversized:
         return False
-    if record.block is None:
-        report.cut = True
-    elif report.cut:
-        data = record.block[1:].replace(b"\n\t", b"\n")
-        return hashlib.md5(data, usedforsecurity=False).hexdigest() != str(stated)
-    return report.cut
+    data = b"" if record.block is None else _unprefixed(record.block)
+    cut = record.block is None or hashlib.md5(data, usedforsecurity=False).hexdigest() != stated
+    report.cut = report.cut or cut
+    return cut
+
+
+def _unprefixed(block: bytes) -> bytes:
+    return block[1:].replace(b"\n\t", b"\n")
 
 
 def _feed(record: _Record, mapper: TraceMapper, report: LogReport) -> None:
@@ -128,7 +132,7 @@ class _Payload:
         self._report = report
 
     def __call__(self) -> str:
-        data = self._block[1:].replace(b"\n\t", b"\n")
+        data = _unprefixed(self._block)
         if hashlib.md5(data, usedforsecurity=False).hexdigest() != self._digest:
             self._report.mismatched += 1
         return data.decode("utf-8", "backslashreplace")
@@ -150,7 +154,7 @@ def _records(chunks: Iterator[bytes], report: LogReport) -> Iterator[_Record]:
                     yield record
                 lines, size = [], 0
             size += end - start
-            if size <= MAX_PAYLOAD:
+            if size <= MAX_PAYLOAD or not lines:  # the head must stay
                 lines.append(chunk[start:end])
             start = end
         report.bytes += len(chunk)
@@ -167,6 +171,7 @@ def _record(lines: list[bytes], size: int, report: LogReport) -> _Record | None:
     match = _HEAD.match(data)
     if match is None:
         report.foreign += data.count(b"\n")
+        report.cut = report.cut or (data.startswith(b"V") and not data.endswith(b"\n"))
         return None
     head, _, block = data.removesuffix(b"\n").partition(b"\n")
     try:
@@ -176,6 +181,7 @@ def _record(lines: list[bytes], size: int, report: LogReport) -> _Record | None:
     name = next((key for key in values if key not in _CONTEXT), None) if isinstance(values, dict) else None
     if name is None:
         report.damaged += data.endswith(b"\n")
+        report.cut = report.cut or not data.endswith(b"\n")
         return None
     if report.pid is None:
         report.pid = int(match[1])
