@@ -13,6 +13,7 @@ from structdump.sources.event import Event
 from structdump.sources.hooks.context import compile_context, graph_context
 from structdump.sources.hooks.state import state_of
 from structdump.sources.hub import HUB
+from structdump.sources.kernels import module_role
 from structdump.sources.session import Session
 
 _loading = threading.local()
@@ -50,7 +51,7 @@ def _module(path: str, session: Session) -> None:
     The output code's own module was seen at trace_structured just before, and what loads while it
     executes are its kernels, which are read from its source.
     """
-    if path in state_of(session).output_paths or is_output_code(_read(path)):
+    if path in state_of(session).output_paths or module_role(_read(path)) == "output_code":
         return
     compile_id, attempt = compile_context()
     graph_id, direction = graph_context()
@@ -67,11 +68,6 @@ def _module(path: str, session: Session) -> None:
             text=lambda: _read(path),
         )
     )
-
-
-def is_output_code(text: str) -> bool:
-    """Tell whether a module is an output code, which on a cache hit loads before torch reports it."""
-    return "\ndef call(" in text or ("\nclass Runner" in text and "async_compile" in text)
 
 
 def _read(path: str) -> str:
