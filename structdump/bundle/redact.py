@@ -131,9 +131,8 @@ class Redactor:
         if name in rules.USER_VARIABLES and value.lower() not in COMMON_WORDS:
             return self._whole("user", value)
         if rules.HOST_VARIABLE.fullmatch(name) and value.lower() not in rules.LOCAL_HOSTS:
-            if not rules.IPV4.fullmatch(value):
-                return self._whole("host", value)
-            return value if value.startswith(rules.NO_ADDRESS) else self._whole("ip", value)
+            address = value.replace(".", "").isdigit()
+            return self._rules.apply(value) if address else self._whole("host", value)
         return self._rules.apply(value)
 
     def _secret(self, value: str, rule: str) -> str:

@@ -47,7 +47,7 @@ class Identity:
         found = {
             form: Name(form, "host", host.lower().partition(".")[0], _host_pattern(form))
             for host in (_hosts() if hosts is None else hosts)
-            for form in (host, host.lower(), host.upper())
+            for form in (host.partition(".")[0], host.partition(".")[0].lower())
         }
         found |= {name: Name(name, "user", name, _word_pattern(name)) for name in users}
         known = set(_secrets() if secrets is None else secrets)
@@ -108,7 +108,7 @@ def _hosts() -> list[str]:
     # No getfqdn: it may ask a name server and wait.
     names = {socket.gethostname()}
     names |= {value for name, value in os.environ.items() if rules.HOST_VARIABLE.fullmatch(name)}
-    short = {name.partition(".")[0] for name in names if not rules.IPV4.fullmatch(name)}
+    short = {name.partition(".")[0] for name in names if not name.replace(".", "").isdigit()}
     return sorted(name for name in names | short if rules.HOST_NAME.fullmatch(name))
 
 

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-from structdump.bundle.redact_rules import LABELS, TOKEN_AT_END
+from structdump.bundle.redact_rules import LABELS
 from structdump.bundle.redact_tokens import Tokens
 
 _TOKEN = rf"<(?:{'|'.join(LABELS)})-\d{{1,9}}>"
@@ -15,10 +15,11 @@ _RUN = rf"[\w.+@~%=,/-]*(?:{_TOKEN}[\w.+@~%=,/-]*){{0,20}}"
 _SPACED = rf"(?:(?: (?!-)[\w.+&()-]{{1,40}}){{1,6}}/{_RUN}){{0,4}}"
 # A home directory begins wherever these stand; another path only where a path can begin.
 _POSIX = re.compile(
-    r"/(?:(?=(?:home|Users)/[\w.@<])|(?<![\w)\]}.~*/\\%$#&?-]/)|(?<=[ \"'=,]-[A-Za-z]/)|(?<=^-[A-Za-z]/)"
+    r"/(?:(?=(?:home|Users)/[\w.@<])|(?<![\w)\]}.~*/\\%$#&?+>-]/)|(?<= [12&]>/)"
+    r"|(?:(?<=[ \"'=,]-[A-Za-z]/)|(?<=^-[A-Za-z]/))(?=[A-Za-z])"
     rf"|(?<=\\[nrt]/)|(?<=:///))(?=[\w.@<]){_RUN}{_SPACED}"
 )
-_TILDE = re.compile(r"~(?<![\w)\]}/.]~)(?P<other>[A-Za-z][\w-]{0,31})?/(?=[\w.@])[\w.+@~%=,/-]*")
+_TILDE = re.compile(r"~(?<![\w)\]}/.]~)(?:[a-z][a-z0-9_-]{1,31})?/(?=[\w.@])[\w.+@~%=,/-]*")
 _VARIABLE = re.compile(r"\$\{?HOME\}?/(?=[\w.@])[\w.+@~%=,/-]*")
 _ESCAPED = re.compile(
     r"\\(?=\\{0,3}/)(?P<rest>\\{0,3}/[\w.+@~%=,-]{1,255}(?:\\{1,4}/[\w.+@~%=,-]{1,255}){1,64})"
@@ -62,12 +63,14 @@ _KEPT_TAIL = re.compile(
 )
 _PACKAGES = re.compile(r"/(?=(?:site|dist)-packages/)")
 # Names with these endings are files; their name stays, since compile records need it.
-_FILE_NAME = re.compile(
-    r"(?i)[^/]*\.(?:py[cix]?|ipynb|jsonl?|log|txt|md|rst|c|cc|cpp|cxx|h|hh|hpp|cu|cuh|hip|so(?:\.\d+)*|a|o|dylib|dll|exe"
-    r"|toml|ya?ml|ini|cfg|conf|zst|gz|zip|tar|whl|egg|pth?|pt2|bin|onnx|safetensors|gguf|ptx|cubin|hsaco|fatbin"
-    r"|ttg?ir|llir|ll|mlir|sh|csv|tsv|html|sock|lock|pid|best_config|kernel_perf|pkl|pickle|npy|npz|parquet|svg"
-    r"|png|jinja|j2|metal|spv|patch|diff|bat|cmd|ps1|out|err|journal)"
-)
+_ENDINGS = """
+    a bat best_config bin c cc cfg cmd conf cpp csv cu cubin cuh cxx diff dll dylib egg err exe fatbin gguf gz h hh hip
+    hpp hsaco html ini ipynb j2 jinja journal json jsonl kernel_perf ll llir lock log md metal mlir npy npz o onnx out
+    parquet patch pickle pid pkl png ps1 pt pt2 pth ptx py pyc pyi pyx rst safetensors sh so sock spv svg tar toml tsv
+    ttgir ttir txt whl yaml yml zip zst
+"""
+_FILE_ENDINGS = frozenset(_ENDINGS.split())
+_VERSIONED_LIBRARY = re.compile(r".+\.so(?:\.\d+)+")
 _MEMO_LIMIT = 50_000
 
 
@@ -112,7 +115,8 @@ def _kept_from(path: str) -> int:
 
 def is_file(name: str) -> bool:
     """Whether a name ends as those of files do, and not as a folder's."""
-    return bool(_FILE_NAME.fullmatch(name))
+    stem, _, ending = name.rpartition(".")
+    return bool(stem) and (ending.lower() in _FILE_ENDINGS or bool(_VERSIONED_LIBRARY.fullmatch(name)))
 
 
 class Paths:
@@ -127,7 +131,7 @@ class Paths:
         """Return the text with its paths shortened."""
         if "/" in text:
             text = _FRAME.sub(self._frame, text)
-            text = _POSIX.sub(self._posix, text)
+            text = self._posix(text)
             if "~" in text:
                 text = _TILDE.sub(self._tilde, text)
             if "$" in text:
@@ -150,7 +154,10 @@ class Paths:
         """The token of the private head and the tail, or None if the path may stay."""
         parts = split(re.sub("/{2,}", "/", path) if "//" in path else path)
         if parts is not None:
-            return self._tokens.replace("path", parts.private), self._disown(parts.tail)
+            token = self._tokens.replace("path", parts.private)
+            # A home may also lie within the tail.
+            tail = self._posix(parts.tail) if _HOME_WITHIN.search(parts.tail) else parts.tail
+            return token, self._disown(tail)
         owned = self._disown(path)
         return None if owned == path else ("", owned)
 
@@ -159,26 +166,31 @@ class Paths:
             return path
         return _OWNER.sub(lambda match: self._tokens.replace("user", match.group()), path)
 
-    def _posix(self, match: re.Match[str]) -> str:
-        found, start = match.group(), match.start()
-        if match.string[start - 1 : start] == ">" and TOKEN_AT_END.search(
-            match.string[max(0, start - 24) : start]
-        ):
-            return found
-        known = self._memo.get(found)
-        if known is None:
-            known = self._whole(found)
-            if len(self._memo) > _MEMO_LIMIT:
-                self._memo.clear()
-            self._memo[found] = known
-        elif known != found:
-            self._tokens.count("path")
-        return known
+    def _posix(self, text: str) -> str:
+        memo, again = self._memo, 0
+
+        def found(match: re.Match[str]) -> str:
+            nonlocal again
+            path = match.group()
+            known = memo.get(path)
+            if known is None:
+                known = self._whole(path)
+                if len(memo) > _MEMO_LIMIT:
+                    memo.clear()
+                memo[path] = known
+            elif known != path:
+                again += 1
+            return known
+
+        text = _POSIX.sub(found, text)
+        if again:
+            self._tokens.count("path", again)
+        return text
 
     def _whole(self, found: str) -> str:
         first, space, rest = found.partition(" ")
         if space and (split(first) is None or is_file(first.rpartition("/")[2])):
-            return self._whole(first) + _POSIX.sub(self._posix, space + rest)
+            return self._whole(first) + self._posix(space + rest)
         path = found.rstrip(".,=+-")
         short = self._shorten(path)
         return found if short is None else "".join(short) + found[len(path) :]

@@ -73,22 +73,27 @@ _GIVEN = (
     rf"\s{{0,2}}(?:[bru]{{0,2}}(?:\"{_SCHEME}(?P<double>(?:[^\"\\\n]|\\.){{1,4096}})\"|'{_SCHEME}(?P<single>(?:[^'\\\n]|\\.)"
     rf"{{1,4096}})'|\\{{1,4}}[\"']{_SCHEME}(?P<escaped>[^\"'\\\n]{{1,4096}}))|{_SCHEME}(?P<plain>{_PLAIN}))"
 )
+_LAST = "cdehlnstwyCDEHLNSTWY"  # the last letters of those
 COLON = re.compile(
-    rf":(?:(?<=[a-zA-Z]:)(?<=(?:{_TAILS}):)|(?<=[\"']:)(?:(?<=(?:{_TAILS})[\"']:)|(?<=(?:{_TAILS})\\[\"']:)))"
+    rf":(?:(?<=[{_LAST}]:)(?<=(?:{_TAILS}):)"
+    rf"|(?<=[\"']:)(?:(?<=[{_LAST}].:)(?<=(?:{_TAILS}).:)|(?<=\\.:)(?<=(?:{_TAILS})\\.:)))"
     rf"(?:(?<=[nN]:)(?<=uthorization:)\s?{_SCHEME}(?P<header>[^\n\"'\\]{{3,4096}})"
     rf"|(?<=[eE]:)(?<=ookie:)\s?(?P<cookies>[^\n\"'\\]{{3,4096}})|{_GIVEN})"
 )
 EQUALS = re.compile(
-    rf"=(?:(?<=[a-zA-Z]=)(?<=(?:{_TAILS}|sig|ure|eid)=)|(?= ?[bru]?\\?[\"'])(?:(?<=(?:{_TAILS})[ \"']=)|(?<=  =))"
-    rf"|(?<=[dyntDYNT] =)(?<=(?:word|sswd|_key|oken|cret|WORD|_KEY|OKEN|CRET) =)){_GIVEN}"
+    rf"=(?:(?<=[g{_LAST}]=)(?<=(?:{_TAILS}|sig|ure|eid)=)"
+    rf"|(?<=[{_LAST}] =)(?:(?<=(?:word|sswd|_key|oken|cret|WORD|_KEY|OKEN|CRET) =)|(?= ?[bru]?\\?[\"'])(?<=(?:{_TAILS}) =))"
+    rf"|(?<=  =)(?= ?[bru]?\\?[\"'])){_GIVEN}"
 )
-NAME_BEFORE = re.compile(r"([A-Za-z_][\w-]{0,80})\\{0,4}[\"']?\s{0,40}$")
+# The name before them, read backwards.
+EMAN = re.compile(r"\s{0,40}[\"']?\\{0,4}([\w-]{1,80})")
 # What code gives to such names, and placeholders.
 ORDINARY_VALUE = re.compile(
     r"(?i)(?:none|null|true|false|auto|yes|no|on|off|str|int|bool|bytes|float|any|optional|string|[-+]?\d{1,5}(?:\.\d+)?"
     r"|(?:self|cls|args|kwargs|cfg|config|os|tl|torch|typing|t|settings|options|params|environ)\.[\w.]*"
     r"|<[\w|/ -]*>|\[\w+\]|\*{3,}|\.{3}|x{3,}|\$\{?\w+\}?|%\w+%?|\{\w*\})"
 )
+WORDS = re.compile(r"[^\W\d]*(?:[ .:/*_-]+[^\W\d]*)*")
 SIGNATURE_VALUE = re.compile(r"(?=[^\d]{0,200}\d)[\w%/+.~-]{16,4096}=*")
 # A value that can be looked for anywhere without hitting ordinary words.
 UNMISTAKABLE_VALUE = re.compile(r"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])[^\s/]{10,4096}|[^\s/]{20,4096}")
@@ -96,27 +101,45 @@ UNMISTAKABLE_VALUE = re.compile(r"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])[^\s/]{10,40
 VERSION_KEY = re.compile(r"(?i)version|driver|cudnn|cublas|cuda|nccl|rocm|torch|triton")
 PATH_KEYS = frozenset({"file", "filename", "program", "path"})
 
+# --- addresses -------------------------------------------------------------------------------------
+_OCTET = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
+IPV4 = Rule(
+    "ip", "ip", re.compile(rf"(?<![\w.])(?!127\.|0\.|255\.)(?:{_OCTET}\.){{3}}{_OCTET}(?!\.?[\w+]|-\w)")
+)
+# Four numbers after one of these are a version, such as cuDNN's 9.1.0.70.
+VERSION_BEFORE = re.compile(
+    r"(?i)(?:[=<>~!]=\s*|[<>]\s*|[-_@v]|(?:§|section)\s?|(?:version|driver|release|build|cuda|cudnn|cublas|cufft|curand|cusolver"
+    r"|cusparse|cusparselt|cufile|cupti|nccl|nvrtc|nvjitlink|nvtx|nvshmem|runtime|mkl|rocm|hip|miopen|rccl|triton"
+    r"|torch|nvidia|cu1[123]|toolkit)[\w.-]*[\"']?\s{0,40}[:=(]{0,2}\s{0,40}[\"'v]?)$"
+)
+# Standing alone, four numbers are an address if private networks start so, or if too high for a version.
+LIKELY_ADDRESS = re.compile(r"10\.|172\.(?:1[6-9]|2\d|3[01])\.|9\d\.|[12]\d\d\.")
+_H = "[0-9a-fA-F]"
+IPV6_PROBE = re.compile(rf":(?<={_H}:)(?::(?![A-Za-z_]{{0,3}}[g-zG-Z_])|{_H}{{1,4}}:{_H}{{0,4}}:)")
+IPV6 = re.compile(
+    rf"(?<![\w:.])(?:(?:{_H}{{1,4}}:){{7}}{_H}{{1,4}}|(?:f[cdCD]{_H}{{2}}|[fF][eE][89abAB]{_H}|2{_H}{{3}})"
+    rf"(?::{_H}{{1,4}}){{0,6}}::(?:{_H}{{1,4}}(?::{_H}{{1,4}}){{0,6}})?)(?![\w:])"
+)
+MAC = re.compile(rf"(?<![\w:-])(?:{_H}{{2}}:){{5}}{_H}{{2}}(?![\w:-])")
+
 # --- shapes of secrets -----------------------------------------------------------------------------
 _START = r"(?<![A-Za-z0-9])"
 _END = r"(?![A-Za-z0-9])"
 
-# Each of these starts with a literal of its own.
-ANCHORED = _rules(
-    ("url_password", r"://(?!<)(?P<v>[^\s/@\"'<>\\]{1,255})@(?=[\w\[])"),
-    (
-        "webhook",
-        r"://(?:hooks\.slack|discord)\.com/(?P<v>(?:services|workflows|triggers|api/webhooks)/[\w/-]{8,255})",
-    ),
-    (
-        "private_key",
-        r"-----BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----[^-]{0,20000}"
-        r"(?:-----END (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----)?",
-    ),
-)
 ARGUMENT = re.compile(
     rf"--(?P<name>[A-Za-z][\w-]{{0,60}})(?P<to>(?:=|\s{{1,4}})\\{{0,3}}[\"']?)(?P<v>(?!-|{_TOKEN}){_PLAIN})"
 )
 GROUPS = (
+    Group(
+        re.compile(r"://(?:[^\s/@\"'<>\\]{1,255}@|(?:hooks\.slack|discord)\.com/)"),
+        _rules(
+            ("url_password", r"://(?!<|git@)(?P<v>[^\s/@\"'<>\\]{1,255})@(?=[\w\[])"),
+            (
+                "webhook",
+                r"://(?:hooks\.slack|discord)\.com/(?P<v>(?:services|workflows|triggers|api/webhooks)/[\w/-]{8,255})",
+            ),
+        ),
+    ),
     Group(
         re.compile(r"I(?:(?<=A[KS]I)A|(?<=AI)za)"),
         _rules(
@@ -140,9 +163,14 @@ GROUPS = (
     Group(
         re.compile(
             r"-(?:(?<=sk-)(?<![A-Za-z0-9]sk-)|(?<=xox[a-z]-)|(?<=xapp-)|(?<=gl[a-z][a-z]t-)|(?<=glrt-)|(?<=nvapi-)"
-            r"|(?<=pplx-)|(?<=CSPX-)|(?<=pypi-)|(?<=xai-)|(?<=local-)[0-9a-f]{40})"
+            r"|(?<=pplx-)|(?<=CSPX-)|(?<=pypi-)|(?<=xai-)|(?<=local-)[0-9a-f]{40}|(?<=-----)BEGIN)"
         ),
         _rules(
+            (
+                "private_key",
+                r"-----BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----[^-]{0,20000}"
+                r"(?:-----END (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----)?",
+            ),
             ("anthropic_key", _START + r"sk-ant-[\w-]{16,255}"),
             ("openai_key", _START + r"sk-(?=[\w-]{0,255}\d)[\w-]{20,255}"),
             ("slack_token", _START + r"(?:xox[a-z]|xapp)-[\w-]{10,255}"),
@@ -152,11 +180,12 @@ GROUPS = (
         ),
     ),
     Group(
-        re.compile(r"\.(?:(?<=ya29\.)|(?<=SG\.))"),
+        re.compile(r"\.(?:\d{1,3}\.\d{1,3}\.\d|(?<=ya29\.)|(?<=SG\.))"),
         _rules(
             ("google_key", _START + r"ya29\.[\w-]{20,2048}"),
             ("service_token", _START + r"SG\.[\w-]{16,64}\.[\w-]{16,128}"),
-        ),
+        )
+        + (IPV4,),
     ),
     Group(
         re.compile(r"@(?<=[\w.+%-]@)[A-Za-z0-9-]"),
@@ -185,24 +214,3 @@ HOST_VARIABLE = re.compile(
     r"|SLURM_SUBMIT_HOST|SLURM_LAUNCH_NODE_IPADDR|SLURM_CLUSTER_NAME|PBS_O_HOST|\w+_HOST(?:NAME)?|\w+_(?:IP|ADDR))"
 )
 HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{1,62}(?:\.[A-Za-z0-9-]{1,63}){0,8}")
-
-# --- addresses -------------------------------------------------------------------------------------
-_OCTET = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
-IPV4_PROBE = re.compile(r"\.\d{1,3}\.\d{1,3}\.\d")
-IPV4 = re.compile(rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\.?[\w+]|-\w)")
-# Four numbers after one of these are a version, such as cuDNN's 9.1.0.70.
-VERSION_BEFORE = re.compile(
-    r"(?i)(?:[=<>~!]=\s*|[<>]\s*|[-_@v]|(?:version|driver|release|build|cuda|cudnn|cublas|cufft|curand|cusolver"
-    r"|cusparse|cusparselt|cufile|cupti|nccl|nvrtc|nvjitlink|nvtx|nvshmem|runtime|mkl|rocm|hip|miopen|rccl|triton"
-    r"|torch|nvidia|cu1[123]|toolkit)[\w.-]*[\"']?\s{0,40}[:=(]{0,2}\s{0,40}[\"'v]?)$"
-)
-# Standing alone, four numbers are an address if private networks start so, or if too high for a version.
-LIKELY_ADDRESS = re.compile(r"10\.|172\.(?:1[6-9]|2\d|3[01])\.|9\d\.|[12]\d\d\.")
-NO_ADDRESS = ("127.", "0.", "255.")
-_H = "[0-9a-fA-F]"
-IPV6_PROBE = re.compile(rf":(?<={_H}:)(?::(?![A-Za-z_]{{0,3}}[g-zG-Z_])|{_H}{{1,4}}:{_H}{{0,4}}:)")
-IPV6 = re.compile(
-    rf"(?<![\w:.])(?:(?:{_H}{{1,4}}:){{7}}{_H}{{1,4}}|(?:f[cdCD]{_H}{{2}}|[fF][eE][89abAB]{_H}|2{_H}{{3}})"
-    rf"(?::{_H}{{1,4}}){{0,6}}::(?:{_H}{{1,4}}(?::{_H}{{1,4}}){{0,6}})?)(?![\w:])"
-)
-MAC = re.compile(rf"(?<![\w:-])(?:{_H}{{2}}:){{5}}{_H}{{2}}(?![\w:-])")

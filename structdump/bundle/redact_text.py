@@ -29,7 +29,15 @@ class TextRules:
         for literal, pattern in self._identity.secrets:
             if literal in text:
                 text = pattern.sub(lambda match: self._secret(match.group(), "environment"), text)
-        text = self._shapes(text)
+        if "--" in text:
+            text = rules.ARGUMENT.sub(self._argument, text)
+        for group in rules.GROUPS:
+            if group.probe.search(text):
+                for rule in group.rules:
+                    if rule is not rules.IPV4:
+                        text = self._shape(rule, text)
+                    elif addresses:
+                        text = rule.pattern.sub(self._ipv4, text)
         if "=" in text:
             text = rules.EQUALS.sub(self._assigned, text)
         if ":" in text:
@@ -38,7 +46,10 @@ class TextRules:
         for name in self._identity.names:
             if name.literal in text:
                 text = name.pattern.sub(partial(self._name, name), text)
-        return self._addresses(text) if addresses else text
+        if ":" in text and rules.IPV6_PROBE.search(text):
+            text = rules.MAC.sub(lambda match: self._tokens.replace("mac", match.group()), text)
+            text = rules.IPV6.sub(self._ipv6, text)
+        return text
 
     def _secret(self, value: str, rule: str) -> str:
         return self._tokens.replace("secret", value, rule)
@@ -55,23 +66,11 @@ class TextRules:
     def _own(self, match: Found) -> str:
         return self._tokens.replace("custom", match.group()) if match.group() else ""
 
-    def _shapes(self, text: str) -> str:
-        for rule in rules.ANCHORED:
-            text = self._shape(rule, text)
-        if "--" in text:
-            text = rules.ARGUMENT.sub(self._argument, text)
-        for group in rules.GROUPS:
-            if group.probe.search(text):
-                for rule in group.rules:
-                    text = self._shape(rule, text)
-        return text
-
     def _shape(self, rule: rules.Rule, text: str) -> str:
         group = "v" if "v" in rule.pattern.groupindex else 0
 
         def found(match: Found) -> str:
-            token = self._tokens.replace(rule.label, match.group(group), rule.name)
-            return _with(match, group, token)
+            return _with(match, group, self._tokens.replace(rule.label, match.group(group), rule.name))
 
         return rule.pattern.sub(found, text)
 
@@ -82,36 +81,30 @@ class TextRules:
 
     def _assigned(self, match: Found) -> str:
         """An assignment whose name ends as one of a secret may: look at the whole name, and at the value."""
-        before = rules.NAME_BEFORE.search(match.string[max(0, match.start() - 130) : match.start()])
+        before = rules.EMAN.match(match.string[max(0, match.start() - 130) : match.start()][::-1])
         group = match.lastgroup
         if before is None or group is None:
             return match.group()
-        name, value = before.group(1), match.group(group)
-        if not value.strip() or rules.TOKEN.match(value) or rules.ORDINARY_VALUE.fullmatch(value):
+        name, value = before.group(1)[::-1], match.group(group)
+        if len(value.strip()) < 3 or rules.TOKEN.match(value) or rules.ORDINARY_VALUE.fullmatch(value):
             return match.group()
         if group == "plain" and match.string[match.end() : match.end() + 1] in ("(", "["):
             return match.group()
-        if not _holds_secret(name, value, plain=group == "plain"):
+        if not _holds_secret(name, value, quoted=group != "plain"):
             return match.group()
         return _with(match, group, self._secret(value, "assignment"))
 
-    def _addresses(self, text: str) -> str:
-        if rules.IPV4_PROBE.search(text):
-            text = rules.IPV4.sub(self._ipv4, text)
-        if rules.IPV6_PROBE.search(text):
-            text = rules.MAC.sub(lambda match: self._tokens.replace("mac", match.group()), text)
-            text = rules.IPV6.sub(lambda match: self._tokens.replace("ip", match.group()), text)
-        return text
-
     def _ipv4(self, match: Found) -> str:
         found, text, start = match.group(), match.string, match.start()
-        if found.startswith(rules.NO_ADDRESS) or rules.VERSION_BEFORE.search(
-            text[max(0, start - 60) : start]
-        ):
+        if rules.VERSION_BEFORE.search(text[max(0, start - 60) : start]):
             return found
         if len(found) == len(text) and not rules.LIKELY_ADDRESS.match(found):
             return found
         return self._tokens.replace("ip", found)
+
+    def _ipv6(self, match: Found) -> str:
+        local = not match.group().strip("0:1")
+        return match.group() if local else self._tokens.replace("ip", match.group())
 
 
 def _with(match: Found, group: str | int, token: str) -> str:
@@ -124,12 +117,12 @@ def says_secret(name: str) -> bool:
     return bool(rules.SECRET_NAME.search(name)) and not rules.PUBLIC_NAME.search(name)
 
 
-def _holds_secret(name: str, value: str, plain: bool) -> bool:
+def _holds_secret(name: str, value: str, quoted: bool) -> bool:
     if rules.SIGNATURE_NAME.fullmatch(name):
         return bool(rules.SIGNATURE_VALUE.fullmatch(value))
-    if name.isupper():
-        return says_secret(name)
-    if not rules.STRONG_NAME.fullmatch(name) or rules.PUBLIC_NAME.search(name):
+    if rules.PUBLIC_NAME.search(name):
         return False
-    # Without quotes, an identifier in lower case is more likely one of the program's own.
-    return not plain or not value.replace(".", "_").isidentifier() or not value.islower()
+    if rules.STRONG_NAME.fullmatch(name):
+        # A word without quotes is more likely one of the program's own names.
+        return quoted or name.isupper() or not rules.WORDS.fullmatch(value)
+    return name.isupper() and says_secret(name) and not rules.WORDS.fullmatch(value)
