@@ -105,6 +105,7 @@ def test_status(error: str | None, metrics: dict[str, Any], breaks: bool, status
         book.graph_broke("0/0", broke("f", 1))
     book.measured("0/0", metrics)
     assert only(book).status == status
+    assert book.any_failed() == (status in ("failed", "fell_back"))
 
 
 def test_a_backward_that_fails_reaches_the_user_even_with_suppressed_errors() -> None:

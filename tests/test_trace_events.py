@@ -346,6 +346,7 @@ def test_the_table_is_sound(table: dict[str, Any]) -> None:
         ("normalization_pass_post_grad", "pass", "post_grad"),
         ("inductor_post_grad_graph", "graph", "post_grad"),
         ("before_post_grad_graph", "graph", "post_grad"),
+        ("after_post_grad_graph", "graph", "post_grad"),
         ("subclass_wrapper", "source", "runtime_wrapper"),
         ("backward_subclass_unwrap", "source", "runtime_wrapper"),
         ("brand_new", "event", "brand_new"),

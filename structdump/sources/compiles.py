@@ -174,6 +174,10 @@ class CompileBook:
         """Return per compile id and cache what it answered, in order."""
         return {i: {c: list(a) for c, a in e.answers.items()} for i, e in list(self._entries.items())}
 
+    def any_failed(self) -> bool:
+        """Tell whether a compile failed, fell back to eager, or hit the recompile limit."""
+        return any(c.status in ("failed", "fell_back") for c in self.records())
+
     def records(self) -> list[Compile]:
         """Return the compiles in order of first sight; graph breaks point at who took over."""
         compiles = [_compile(entry, self._function(entry)) for entry in list(self._entries.values())]

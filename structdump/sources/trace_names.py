@@ -131,6 +131,7 @@ ARTIFACTS: dict[str, Shape] = {
     "after_joint_graph": _graph("joint_passes", "after"),
     "before_post_grad_graph": Shape("graph", "post_grad", "before", step=1),
     "inductor_post_grad_graph": Shape("graph", "post_grad", "after", step=2),
+    "after_post_grad_graph": Shape("graph", "post_grad", "after", step=2),  # its name in torch 2.9
     "fx_graph_runnable": Shape("repro", "fx_graph_runnable", step=0),
     "minifier": Shape("repro", "minifier"),
     "inductor_autotune_at_compile_time_code": Shape("autotune", "autotune_code", step=3),
@@ -172,7 +173,7 @@ PATTERNS: tuple[tuple[re.Pattern[str], Shape], ...] = tuple(
         ),
         (r"aotautograd_cache_\w+", Shape("cache", "aot_autograd", language="json", fact="cache")),
         (r"(precompile|dynamo)_cache_\w+", Shape("cache", "precompile", language="json")),
-        (r"(get|put)_\w*code_state", Shape("event", "pgo", language="text")),
+        (r"(get|put|add)_\w*code_state", Shape("event", "pgo", language="text")),
         (
             r"compiled_fn(_wrapper)?|compiled_function_\w+|backward_(pro|epi)logue|mutation_epilogue"
             r"|runtime_wrapper_orchestration|(\w+_)?(alias|subclass|rng|tokens|dedup|base|assert)_(un)?wrap(per)?",
