@@ -64,6 +64,10 @@ def test_what_runs_and_what_was_only_timed(llama):
     assert red.files == ["__compiled_fn_1.kernel_119.py"]
     assert text(red).strip() == members("llama_h200")["__compiled_fn_1.kernel_119.py"].strip()
     assert red.kernel.ops[0] == "aten.embedding"
+    lines = [f"{frame.file.rpartition('/')[2]}:{frame.line}" for frame in red.kernel.stack]
+    assert lines == [f"modeling_llama.py:{n}" for n in (381, 64, 65, 66, 67)]
+    assert red.kernel.stack[2].code == "variance = hidden_states.pow(2).mean(-1, keepdim=True)"
+    assert "kernel.stack" in red.inferred
     assert red.direction == "inference"
     timed = next(e for e in of(events, "candidate") if e.files == ["__compiled_fn_1.kernel_114.py"])
     assert timed.kernel.performance == "0.0028800000436604023"
@@ -263,6 +267,24 @@ def test_same_directory_elsewhere_gives_the_same(tmp_path):
         return [(e.kind, e.name, e.stage, e.files, e.changed, e.inferred, text(e)) for e in events]
 
     assert strip(one) == strip(two)
+
+
+def test_a_node_that_two_graphs_have_on_different_lines_gives_no_line(tmp_path):
+    for n, line in enumerate((3, 3, 5)):
+        body = "\n".join(
+            f"        # File: m{n * i}.py:{line} in f, code: c\n        n{i} = x\n" for i in range(3)
+        )
+        (tmp_path / f"__compiled_fn_0.AFTER_POST_GRAD.{n}.py").write_text(body)
+    fragment = "# Graph fragment:\n" + "".join(
+        f'#   %n{i} : Tensor "f32[2]"[num_users=1] = call_function[target=t](args = ())\n' for i in range(3)
+    )
+    code = output_code([1]).replace("# Topologically", f"{fragment}# Topologically")
+    (tmp_path / "__compiled_fn_0.kernel_0.py").write_text(code)
+    events, _, _ = read(tmp_path)
+    assert of(events, "kernel", "triton_poi_fused_add_1")[0].kernel.stack == []
+    (tmp_path / "__compiled_fn_0.AFTER_POST_GRAD.2.py").unlink()
+    events, _, _ = read(tmp_path)
+    assert [f.line for f in of(events, "kernel", "triton_poi_fused_add_1")[0].kernel.stack] == [3]
 
 
 def test_old_depyf_s_names_with_spaces(tmp_path):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
-from structdump.bundle.model import Direction, Function
+from structdump.bundle.model import Direction, Function, SourceFrame
 from structdump.bundle.names import VLLM_FILES, parse_rank
 from structdump.errors import SourceError
 from structdump.sources.compiles import CompileBook
@@ -23,7 +23,7 @@ from structdump.sources.dump_graphs import Graph, graph_events, read_graphs
 from structdump.sources.dump_kernels import KernelEvents, module_events, perf_event, read_modules
 from structdump.sources.dump_others import other_event
 from structdump.sources.event import Event
-from structdump.sources.provenance import known_ops
+from structdump.sources.provenance import known_ops, source_lines
 
 __all__ = ["Rank", "Report", "find_ranks", "read_directory"]
 
@@ -142,10 +142,16 @@ def _read_function(
     }
     modules = read_modules(groups["kernel"].get(function, ()))
     known: dict[str, str] = {}
+    lines: dict[str, SourceFrame | None] = {}
     if any(module.role == "output_code" for module in modules):
         for graph in graphs:
-            known.update(known_ops(graph.file.read() or ""))
-    return _Compiled(graphs, module_events(modules, function, configs, perf, known))
+            text = graph.file.read() or ""
+            known.update(known_ops(text))
+            if graph.stage.label == "AFTER POST GRAD":
+                for node, frame in source_lines(text).items():  # None: two pieces have a node of this name
+                    lines[node] = frame if lines.get(node, frame) == frame else None
+    sure = {node: frame for node, frame in lines.items() if frame is not None}
+    return _Compiled(graphs, module_events(modules, function, configs, perf, known, sure))
 
 
 def _events(

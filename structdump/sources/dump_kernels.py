@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from structdump.bundle.model import Direction
+from structdump.bundle.model import Direction, SourceFrame
 from structdump.sources.configs import parse_kernel_perf
 from structdump.sources.dump_configs import ConfigTable, assign
 from structdump.sources.dump_files import DumpFile
@@ -63,10 +63,12 @@ def module_events(
     configs: ConfigTable,
     performance: Mapping[int | None, str],
     known: Mapping[str, str],
+    lines: Mapping[str, SourceFrame],
 ) -> KernelEvents:
     """Return the events of one function's modules: each output code with its kernels, then the rest.
 
-    `performance` has the lines of `.kernel_perf` files by module number, `known` ops for kernels' names.
+    `performance` has the lines of `.kernel_perf` files by module number, `known` ops for kernels' names,
+    `lines` the Python lines of graph nodes.
     """
     found = KernelEvents()
     twins: dict[str, list[Module]] = defaultdict(list)
@@ -81,7 +83,7 @@ def module_events(
         found.output_codes += 1
         output = _output_code(module, compile_id)
         found.events.append(output)
-        for event, path in kernel_events(output, known):
+        for event, path in kernel_events(output, known, lines):
             used.add(event.name)
             source = event.text if isinstance(event.text, str) else ""
             twin = next(iter(twins.get(text_digest(source), ())), None) if source else None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from structdump.bundle.model import Kernel
+from structdump.bundle.model import Kernel, SourceFrame
 from structdump.sources.event import Event
 from structdump.sources.kernels import parse_output_code
+from structdump.sources.provenance import lines_of
 
 
 def with_kernels(
@@ -29,11 +30,14 @@ def with_kernels(
 
 
 def kernel_events(
-    output_code: Event, known: Mapping[str, str] | None = None
+    output_code: Event,
+    known: Mapping[str, str] | None = None,
+    lines: Mapping[str, SourceFrame] | None = None,
 ) -> Iterator[tuple[Event, str | None]]:
     """Yield an event per kernel of `output_code`, with the path of its file: defined ones, then extern calls.
 
-    `known` are ops for `parse_output_code`.
+    `known` are ops for `parse_output_code`; `lines` the Python lines of the post-grad graph's nodes, from
+    which kernels with a graph fragment get their stack.
 
     Example::
 
@@ -45,6 +49,9 @@ def kernel_events(
         return
     code = parse_output_code(text, known)
     for item in code.kernels:
+        if lines and item.kernel.fragment and not item.kernel.stack:
+            item.kernel.stack = lines_of(item.kernel.fragment, lines)
+            item.inferred += ["kernel.stack"] * bool(item.kernel.stack)
         yield _event(output_code, item.kernel, item.language, item.source or None, item.inferred), item.path
     for kernel in code.extern:
         yield _event(output_code, kernel, "text", None), None

@@ -21,6 +21,9 @@ _OP = re.compile(r"\b(?:torch\.ops\.)?(?P<space>aten|prims|(?<=torch\.ops\.)\w+)
 _FRAME = re.compile(
     r'File "(?P<file>[^"\n]+)", line (?P<line>\d+), in (?P<name>[^\n]+?)(?:, code: (?P<code>[^\n]*))?$'
 )
+_FILE = re.compile(r"# File: (?P<file>.+?):(?P<line>\d{1,9}) in (?P<name>[^,]+)(?:, code: (?P<code>.*))?")
+_NODE = re.compile(r"(\w+)(?:: \"[^\"]*\")? = ")
+_FRAGMENT_NODE = re.compile(r"^%(\w+) .*= call_function\[", re.MULTILINE)
 MAX_CUTS = 2000
 """Positions tried in one kernel name before it counts as one that cannot be cut."""
 
@@ -80,6 +83,38 @@ def read_comments(lines: Iterable[str]) -> Provenance:
             fragment.append(text[2:])
             found.fragment = "\n".join(fragment)
     return found
+
+
+def source_lines(graph: str) -> dict[str, SourceFrame]:
+    r"""Map the nodes of a printed graph to the Python lines that its `# File:` comments name.
+
+    Example::
+
+        >>> text = '        # File: m.py:3 in forward, code: x + 1\n        add: "f32[2]" = x + 1'
+        >>> source_lines(text)["add"].line
+        3
+    """
+    found: dict[str, SourceFrame] = {}
+    frame: SourceFrame | None = None
+    for line in graph.splitlines():
+        stripped = line.strip()
+        if stripped.startswith("# File: "):
+            match = _FILE.fullmatch(stripped)
+            frame = None
+            if match:
+                name, code = match["name"], match["code"]
+                frame = SourceFrame(file=match["file"], line=int(match["line"]), name=name, code=code)
+        elif not stripped:
+            frame = None
+        elif frame is not None and (node := _NODE.match(stripped)):
+            found[node[1]] = frame
+    return found
+
+
+def lines_of(fragment: str, lines: Mapping[str, SourceFrame]) -> list[SourceFrame]:
+    """Return the Python lines of the nodes in a kernel's graph fragment, each once, in order."""
+    frames = [lines[node] for node in _FRAGMENT_NODE.findall(fragment) if node in lines]
+    return [frame for place, frame in enumerate(frames) if frame not in frames[:place]]
 
 
 def ops_from_name(name: str, known: Mapping[str, str]) -> list[str]:
