@@ -94,17 +94,34 @@ def test_the_most_valuable_texts_come_first(tmp_path: Path) -> None:
     assert list(bundle["texts"]) == [d for d, k in in_order if k] + [d for d, k in in_order if not k]
 
 
-def test_a_text_is_worth_what_its_best_artifact_is(tmp_path: Path) -> None:
+def test_under_a_budget_a_text_is_worth_what_its_best_artifact_is(tmp_path: Path) -> None:
     def item(seq: int, kind: str, text: str) -> list[dict[str, Any]]:
         digest = codec.digest(text)
         artifact = {"seq": seq, "kind": kind, "name": "n", "digest": digest, "bytes": len(text)}
         return [{"t": "text", "digest": digest, "text": text}, {"t": "artifact", "artifact": artifact}]
 
-    items = item(0, "pass", "shared") + item(1, "kernel", "own") + item(2, "graph", "shared")[1:]
+    shared, own = random.Random(0).randbytes(20_000).hex(), random.Random(1).randbytes(20_000).hex()
+    items = item(0, "pass", shared) + item(1, "kernel", own) + item(2, "graph", shared)[1:]
     order = {"graph": 0, "kernel": 1, "pass": 2}
     path = write_journal(tmp_path / "a.journal", items)
-    result = write_bundle(path, tmp_path / "o.json.zst", max_bytes=None, bundle_rank=lambda a: order[a.kind])
-    assert list(document(result.path)["texts"].values()) == ["shared", "own"]
+    for limit, kept in ((None, {shared, own}), (30_000, {shared})):
+        target = tmp_path / f"{limit}.json.zst"
+        result = write_bundle(path, target, max_bytes=limit, bundle_rank=lambda a: order[a.kind])
+        assert set(document(result.path)["texts"].values()) == kept
+        sums_up(result.path)
+
+
+@pytest.mark.parametrize("limit", [None, 2500])
+def test_records_in_another_order_give_all_texts_too(tmp_path: Path, limit: int | None) -> None:
+    items = records(graphs=100)
+    texts = [r for r in items if r["t"] == "text"]
+    rest = [r for r in items if r["t"] != "text"]
+    for n, shuffled in enumerate((rest + texts, texts + rest, texts[::-1] + rest, texts + texts + rest)):
+        path = write_journal(tmp_path / f"{n}.journal", shuffled)
+        result = write_bundle(path, tmp_path / f"{n}.json.zst", max_bytes=limit)
+        assert limit is not None or len(document(result.path)["texts"]) == len(texts)
+        assert (limit is None) == (result.omitted.keys() == {"level"})
+        sums_up(result.path)
 
 
 def big(count: int, size: int = 20_000, seed: int = 0) -> list[dict[str, Any]]:

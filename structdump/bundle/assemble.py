@@ -28,19 +28,66 @@ def level_rank(artifact: Artifact) -> int:
     return levels.rank(artifact.kind, artifact.stage, artifact.phase, artifact.changed)
 
 
-def from_journal(reader: JournalReader) -> Bundle:
-    """Read all records but the texts and return the bundle they make, its counts settled.
+class Assembly:
+    """Makes a bundle of a journal's records, texts aside.
 
-    A journal without its end gives a bundle with `complete` False. A record that does not fit the
-    model loses the fields that don't, and `hook_errors` says so. Texts are neither kept nor parsed.
+    A record that does not fit the model loses the fields that don't, and `hook_errors` says so.
+    """
+
+    def __init__(self, limits: Limits):
+        self._limits = limits
+        self._entries = 0
+        self._state: dict[str, Any] = {}
+        self._compiles: dict[str, Any] = {}
+        self._artifacts: list[Artifact] = []
+        self._problems: list[str] = []
+
+    def take(self, record: Mapping[str, Any]) -> Artifact | None:
+        """Take one record; return its artifact, if it is one.
+
+        Raises LimitError when there are more records than the limits allow.
+        """
+        self._entries += 1
+        _check(self._entries // 2, self._limits)  # a compile or two for each artifact would be many
+        kind = record["t"]
+        if kind == "artifact":
+            artifact = fit(Artifact, record.get("artifact"), self._problems)
+            if artifact is not None:
+                self._artifacts.append(artifact)
+            return artifact
+        if kind == "compile" and isinstance(record.get("compile"), dict):
+            self._compiles[str(record["compile"].get("id"))] = record["compile"]
+        elif kind in ("head", "state"):
+            self._state.update((k, record[k]) for k in _STATE if k in record)
+        return None
+
+    def finish(self, texts: Iterable[str], *, complete: bool) -> Bundle:
+        """Return the bundle, its counts settled; `texts` are the digests of those that are there."""
+        state = self._state
+        if "compiles" not in state or not complete:
+            known = [c for c in state.get("compiles") or () if isinstance(c, dict)]
+            state["compiles"] = list({**{str(c.get("id")): c for c in known}, **self._compiles}.values())
+        bundle = _bundle(state, self._problems)
+        bundle.artifacts = self._artifacts
+        bundle.complete = complete
+        if not complete and bundle.artifacts:
+            # The counts of what was dropped were lost with the end, but every event took a number.
+            known_of = len(bundle.artifacts) + sum(o.dropped for o in bundle.omitted.values())
+            lost = max(a.seq for a in bundle.artifacts) + 1 - known_of
+            if lost > 0:
+                bundle.omitted.setdefault("unrecorded", OmittedCount()).dropped += lost
+        settle(bundle, texts)
+        return bundle
+
+
+def from_journal(reader: JournalReader) -> Bundle:
+    """Read all records but the texts, which are neither kept nor parsed, and return their bundle.
+
+    A journal without its end gives a bundle with `complete` False.
     Raises LimitError when there are more artifacts than the reader's limits allow.
     """
-    state: dict[str, Any] = {}
-    compiles: dict[str, Any] = {}
-    artifacts: list[Artifact] = []
-    problems: list[str] = []
+    assembly = Assembly(reader.limits)
     present: set[str] = set()
-    entries = 0
     reader.complete = False
     for line in reader.lines():
         text = journal.split_text(line)
@@ -48,38 +95,11 @@ def from_journal(reader: JournalReader) -> Bundle:
             present.add(text[0])
             _check(len(present), reader.limits)
             continue
-        entries += 1
-        _check(entries // 2, reader.limits)  # a compile or two for each artifact would be many
         record = reader.record(line)
         if record is None:
             break
-        kind = record["t"]
-        if kind == "artifact":
-            artifact = fit(Artifact, record.get("artifact"), problems)
-            if artifact is not None:
-                artifacts.append(artifact)
-        elif kind == "compile" and isinstance(record.get("compile"), dict):
-            compiles[str(record["compile"].get("id"))] = record["compile"]
-        elif kind in ("head", "state"):
-            state.update((k, record[k]) for k in _STATE if k in record)
-    if "compiles" not in state or not reader.complete:
-        known = [c for c in state.get("compiles") or () if isinstance(c, dict)]
-        state["compiles"] = list({**{str(c.get("id")): c for c in known}, **compiles}.values())
-    bundle = _bundle(state, problems)
-    bundle.artifacts = artifacts
-    bundle.complete = reader.complete
-    if not reader.complete and artifacts:
-        # The counts of what was dropped were lost with the end, but every event took a number.
-        lost = (
-            max(a.seq for a in artifacts)
-            + 1
-            - len(artifacts)
-            - sum(o.dropped for o in bundle.omitted.values())
-        )
-        if lost > 0:
-            bundle.omitted.setdefault("unrecorded", OmittedCount()).dropped += lost
-    settle(bundle, present)
-    return bundle
+        assembly.take(record)
+    return assembly.finish(present, complete=reader.complete)
 
 
 def _check(count: int, limits: Limits) -> None:

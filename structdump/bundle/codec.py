@@ -194,7 +194,7 @@ def parse_record(data: bytes) -> Any:
         raise CorruptError(f"this is not valid JSON: {e}") from None
 
 
-def loads_text(data: bytes) -> str:
+def loads_text(data: bytes | memoryview) -> str:
     """Parse one JSON string; CorruptError if it is anything else."""
     try:
         value = orjson.loads(data)
@@ -320,7 +320,7 @@ def inflate(data: bytes | memoryview, frame: Frame, meter: Meter) -> bytes:
 
 
 def stream(file: IO[bytes] | bytes) -> Iterator[bytes]:
-    """Yield the decompressed bytes of one frame, up to where the data is cut, at most a MiB at a time.
+    """Yield the decompressed bytes of one frame, up to where the data is cut, 256 KiB at a time.
 
     The caller limits what it takes. Ends quietly at a cut; raises CorruptError on damage.
     """
@@ -347,4 +347,4 @@ def stream_all(file: IO[bytes]) -> Iterator[bytes]:
 
 def _decompressed(source: IO[bytes] | bytes | memoryview) -> Iterator[bytes]:
     decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW)
-    yield from decompressor.read_to_iter(source, write_size=_CHUNK)
+    yield from decompressor.read_to_iter(source, write_size=_CHUNK // 4)

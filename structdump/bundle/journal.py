@@ -196,12 +196,12 @@ class JournalReader:
         return record
 
 
-def split_text(line: bytes) -> tuple[str, bytes] | None:
+def split_text(line: bytes) -> tuple[str, memoryview] | None:
     """Return digest and JSON string of a text record's line, unparsed; None for other records."""
     if not line.startswith(_TEXT_START):
         return None
     at = len(_TEXT_START)
-    return line[at : at + 32].decode("ascii", "replace"), line[_TEXT_AT:-1]
+    return line[at : at + 32].decode("ascii", "replace"), memoryview(line)[_TEXT_AT:-1]
 
 
 def read_journal(path: Path, limits: Limits = DEFAULT) -> JournalReader:

@@ -51,7 +51,7 @@ class _Frame:
 class _Group:
     """The texts of one value: those that wait for their frame to fill, and the frames made."""
 
-    parts: list[bytes] = field(default_factory=list)
+    parts: list[bytes | memoryview] = field(default_factory=list)
     digests: list[str] = field(default_factory=list)
     size: int = 0
     frames: list[_Frame] = field(default_factory=list)
@@ -82,12 +82,12 @@ class TextFrames:
         self._pool.shutdown()
         self._spool.close()
 
-    def add(self, rank: int, digest: str, text: bytes) -> None:
+    def add(self, rank: int, digest: str, text: bytes | memoryview) -> None:
         """Take one text, as a JSON string."""
         group = self._groups.setdefault(rank, _Group())
         if group.size and group.size + len(text) > 2 * self._size:
             self._submit(group)
-        group.parts.append(b'"%b":%b' % (digest.encode(), text))
+        group.parts += (b',"%b":' % digest.encode(), text)
         group.digests.append(digest)
         group.size += len(text)
         if group.size >= self._size:
@@ -110,7 +110,8 @@ class TextFrames:
     def _submit(self, group: _Group) -> None:
         if not group.parts:
             return
-        data = b",".join(group.parts)
+        group.parts[0] = group.parts[0][1:]  # no comma before the first
+        data = b"".join(group.parts)
         frame = _Frame(group.digests, len(data))
         group.frames.append(frame)
         group.parts, group.digests, group.size = [], [], 0
@@ -158,11 +159,15 @@ def head(bundle: Bundle) -> bytes:
 
 
 class Laid(NamedTuple):
-    """A bundle ready to be written: its compressed pieces, and bytes before compression."""
+    """A bundle ready to be written: its compressed pieces, their bytes, and bytes before compression.
+
+    `whole` tells whether all frames fitted.
+    """
 
     pieces: Iterator[bytes]
     size: int
     raw_size: int
+    whole: bool
 
 
 def lay_out(bundle: Bundle, frames: list[_Frame], texts: TextFrames, max_bytes: int | None) -> Laid:
@@ -202,11 +207,8 @@ def lay_out(bundle: Bundle, frames: list[_Frame], texts: TextFrames, max_bytes: 
         yield end
 
     raw = sum(f.raw for f in chosen) + max(0, len(chosen) - 1)
-    return Laid(
-        pieces(),
-        compressed(chosen),
-        len(raw_head) + len(OPENING) + raw + len(closing(complete=bundle.complete)),
-    )
+    raw += len(raw_head) + len(OPENING) + len(closing(complete=bundle.complete))
+    return Laid(pieces(), compressed(chosen), raw, len(chosen) == len(frames))
 
 
 def _fitting(frames: list[_Frame], room: int, extra: int) -> list[_Frame]:

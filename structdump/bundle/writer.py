@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from structdump.bundle.limits import OWN
 from structdump.bundle.model import Bundle, OmittedCount
 from structdump.errors import NotABundleError
 
+_WAITING = 64  # texts held until their artifact comes, which is the next record as a rule
 ENDINGS = (".json.zst", ".json.gz", ".json", ".zip")
 
 
@@ -56,9 +58,7 @@ def write_bundle(
 
     Example: `write_bundle(journal.path, Path("run.json.zst"), max_bytes=24 << 20).path`
     """
-    reader = read_journal(journal_path, OWN)
-    bundle = assemble.from_journal(reader)
-    return _write(bundle, _texts(reader), target, max_bytes, overwrite, bundle_rank)
+    return _write_journal(read_journal(journal_path, OWN), target, max_bytes, overwrite, bundle_rank)
 
 
 def write_document(
@@ -74,8 +74,11 @@ def write_document(
     The rest is as with `write_bundle`.
     """
     assemble.settle(bundle, bundle.texts)
-    texts = ((digest, codec.dumps(text)) for digest, text in bundle.texts.items())
-    return _write(bundle, texts, target, max_bytes, overwrite, bundle_rank)
+    values = assemble.ranks(bundle, bundle_rank)
+    with closing(TextFrames(target.parent, frame_size(max_bytes))) as frames:
+        for digest, value in values.items():
+            frames.add(value, digest, codec.dumps(bundle.texts[digest]))
+        return _finish(bundle, lay_out(bundle, frames.finish(), frames, max_bytes), target, overwrite)
 
 
 def recover(source: Path, *, max_bytes: int | None = None) -> list[Path]:
@@ -109,32 +112,59 @@ def _recover(path: Path, max_bytes: int | None) -> Path:
     return result.path
 
 
-def _texts(reader: JournalReader) -> Iterator[tuple[str, bytes]]:
+def _write_journal(
+    reader: JournalReader, target: Path, max_bytes: int | None, overwrite: bool, rank: Rank
+) -> WriteResult:
+    with closing(TextFrames(target.parent, frame_size(max_bytes))) as frames:
+        bundle, filed = _file(reader, frames, rank)
+        values = assemble.ranks(bundle, rank)
+        if filed.keys() == values.keys():
+            laid = lay_out(bundle, frames.finish(), frames, max_bytes)
+            if laid.whole or filed == values:
+                return _finish(bundle, laid, target, overwrite)
+    # A text was filed under the value of its first artifact, and a later one is worth more, which
+    # decides what a budget keeps; or it stood where no journal of ours has it. Once more, exactly.
+    bundle = assemble.from_journal(reader)
+    with closing(TextFrames(target.parent, frame_size(max_bytes))) as frames:
+        for line in reader.lines():
+            text = journal.split_text(line)
+            value = values.pop(text[0], None) if text is not None else None  # once each
+            if text is not None and value is not None:
+                frames.add(value, *text)
+        return _finish(bundle, lay_out(bundle, frames.finish(), frames, max_bytes), target, overwrite)
+
+
+def _file(reader: JournalReader, frames: TextFrames, rank: Rank) -> tuple[Bundle, dict[str, int]]:
+    """Read a journal once: file each text under the value of the first artifact that uses it.
+
+    Returns the bundle, and the values by digest.
+    """
+    assembly = assemble.Assembly(reader.limits)
+    filed: dict[str, int] = {}
+    waiting: dict[str, memoryview] = {}
+    present: set[str] = set()
+    reader.complete = False
     for line in reader.lines():
         text = journal.split_text(line)
         if text is not None:
-            yield text
+            present.add(text[0])
+            if len(waiting) > _WAITING:  # texts that no artifact follows: not what a session writes
+                waiting.clear()
+            if text[0] not in filed:
+                waiting.setdefault(*text)
+            continue
+        record = reader.record(line)
+        if record is None:
+            break
+        artifact = assembly.take(record)
+        if artifact is not None and artifact.omitted is None and artifact.digest in waiting:
+            filed[artifact.digest] = rank(artifact)
+            frames.add(filed[artifact.digest], artifact.digest, waiting.pop(artifact.digest))
+    return assembly.finish(present, complete=reader.complete), filed
 
 
-def _write(
-    bundle: Bundle,
-    texts: Iterable[tuple[str, bytes]],
-    target: Path,
-    max_bytes: int | None,
-    overwrite: bool,
-    rank: Rank,
-) -> WriteResult:
-    values = assemble.ranks(bundle, rank)
-    frames = TextFrames(target.parent, frame_size(max_bytes))
-    try:
-        for digest, text in texts:
-            value = values.pop(digest, None)  # once each; what no artifact uses is left out
-            if value is not None:
-                frames.add(value, digest, text)
-        laid = lay_out(bundle, frames.finish(), frames, max_bytes)
-        path = _place(laid, target, overwrite)
-    finally:
-        frames.close()
+def _finish(bundle: Bundle, laid: Laid, target: Path, overwrite: bool) -> WriteResult:
+    path = _place(laid, target, overwrite)
     return WriteResult(path, laid.size, laid.raw_size, bundle.omitted, bundle.redactions, bundle.complete)
 
 

@@ -74,9 +74,17 @@ def seeds(directory: Path) -> None:
     text = b"".join(frames)
     lines = b"".join(codec.stream(spool))
     contents = [
-        (0, packed), (0, spool), (0, text), (0, gzip.compress(text)), (0, zipped(packed)), (1, text), (2, lines),
-        (3, frames[2]), (3, b'"%b":"abc"' % DIGEST), (4, text), (5, packed), (5, text),
-    ]  # fmt: skip
+        *((0, packed), (0, spool), (0, text), (0, gzip.compress(text)), (0, zipped(packed))),
+        *(
+            (1, text),
+            (2, lines),
+            (3, frames[2]),
+            (3, b'"%b":"abc"' % DIGEST),
+            (4, text),
+            (5, packed),
+            (5, text),
+        ),
+    ]
     for number, (way, content) in enumerate(contents):
         (directory / f"seed-{number}").write_bytes(bytes([way]) + content)
 
