@@ -8,9 +8,14 @@ from functools import lru_cache
 from typing import Any
 
 #: `name: "f32[4]" = expression;`, the form of `GraphModule.print_readable` (torch/fx/graph.py).
-_ASSIGN = re.compile(r'^[ \t]+\w+(?:[ ]?:[ ]?"[^"\n]*")?[ ]=[ ](.+)$', re.MULTILINE)
+_ASSIGN = re.compile(r'^[ \t]+(\w+)(?:[ ]?:[ ]?"[^"\n]*")?[ ]=[ ](.+)$', re.MULTILINE)
+#: A placeholder whose name is no attribute's is renamed in the first lines: not a node of its own.
+_ALIAS = re.compile(r"\w+(?:;.*)?")
+#: A graph that takes pytrees (a joint graph) unpacks its placeholders in its first line.
+_FLATTENED = re.compile(r"^[ \t]+(\w.*?),? = fx_pytree\.tree_flatten_spec\(", re.MULTILINE)
 _CALL = re.compile(r"(?:torch\.ops\.)?([A-Za-z_][\w.]*)\(")
-_PLACEHOLDERS = re.compile(r"def forward\(self(.*?)\)(?: -> [^\n]*)?:\n", re.DOTALL)
+#: With `expanded_def=True` each stands on a line of its own, with a comment that may hold parentheses.
+_PLACEHOLDERS = re.compile(r"def forward\(\s*self(.*?)\)(?: -> [^\n]*)?:[ ]*$", re.DOTALL | re.MULTILINE)
 _INFIX = re.compile(r"^[\w.\[\]]+ (//|<<|>>|==|!=|<=|>=|[-+*/%@&|^<>]) [\w.\[\]]+")
 _OPERATORS = {
     "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "@": "matmul",
@@ -35,13 +40,18 @@ def measure_text(text: str) -> tuple[int, dict[str, int]]:
     """
     ops: Counter[str] = Counter()
     constants = 0
-    for expression in _ASSIGN.findall(text):
-        op = _op_of(expression)
+    names: set[str] = set()
+    for name, expression in _ASSIGN.findall(text):
+        names.add(name)
+        if _ALIAS.fullmatch(expression):
+            continue
+        op = _op_of(expression, names)
         if op is None:
             constants += 1
         else:
             ops[op] += 1
-    inputs = sum(len(_split_arguments(m)) for m in _PLACEHOLDERS.findall(text))
+    headers = _FLATTENED.findall(text) or _PLACEHOLDERS.findall(text)
+    inputs = sum(len(_split_arguments(header)) for header in headers)
     outputs = len(re.findall(r"^[ \t]+return ", text, re.MULTILINE))
     return sum(ops.values()) + constants + inputs + outputs, dict(sorted(ops.items()))
 
@@ -77,18 +87,19 @@ def _target_name(target: Any) -> str:
     return f"{module}.{name}" if module and module != "builtins" else str(name)
 
 
-def _op_of(expression: str) -> str | None:
+def _op_of(expression: str, names: set[str]) -> str | None:
     infix = _INFIX.match(expression)
     if infix:
         return f"operator.{_OPERATORS[infix[1]]}"
     call = _CALL.match(expression)
     if call:
-        return call[1].removeprefix("self.")
+        owner, _, method = call[1].partition(".")
+        return method if owner in names or owner == "self" else call[1]
     if re.match(r"[\w.]+\[", expression):
         return "operator.getitem"
     return None
 
 
 def _split_arguments(text: str) -> list[str]:
-    bare = re.sub(r'"[^"\n]*"', "", text)
+    bare = re.sub(r'"[^"\n]*"|#[^\n]*', "", text)
     return [part for part in bare.split(",") if part.strip()]
