@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,29 @@ def test_pieces_of_vllm(tmp_path: Path) -> None:
     assert result.book.framework["vllm"]
 
 
+def test_pieces_of_distributed_data_parallel(tmp_path: Path) -> None:
+    result = read_bytes(logs()["ddp"], tmp_path)
+    made: dict[tuple[str, str | None], dict[str, str]] = {}
+    for event in result.events:
+        if event.kind == "graph" and event.direction and event.subgraph and isinstance(event.text, str):
+            made.setdefault((event.subgraph.name or "", event.direction), {})[event.name] = event.text
+    backwards = {name: graphs for (name, direction), graphs in made.items() if direction == "backward"}
+    assert sorted(backwards) == ["submod_0", "submod_1", "submod_2"]
+    shapes = []
+    for graphs in backwards.values():
+        # What AOTAutograd made for a piece must be what Inductor was given for it.
+        of_aot, given = (
+            sorted(re.findall(r'^ +(\w+: "f32\[[^"]*") = ', graphs[name], re.MULTILINE))
+            for name in ("aot_backward_graph", "before_post_grad_graph")
+        )
+        assert of_aot == given
+        shapes.append(tuple(of_aot))
+    assert len(set(shapes)) > 1
+    assert len([k for k in made if k[1] == "forward"]) == 3
+    assert all(e.subgraph is None for e in result.events if e.kind in ("metrics", "guards"))
+    assert all("subgraph" in e.inferred for e in of(result, "post_grad"))
+
+
 def test_a_size_that_vllm_compiles_later_belongs_to_its_model() -> None:
     def start(index: int, size: int) -> TraceRecord:
         facts = {
@@ -163,6 +187,22 @@ def test_an_unlabelled_compile_after_a_finished_one_is_its_own() -> None:
     )
     assert [e.compile_id for e in events] == ["0/0", "0/0", "0/0", "aot/0"]
     assert [c.status for c in book.records()] == ["ok", "unfinished"]
+
+
+def test_the_end_of_an_unlabelled_compile() -> None:
+    events, book = mapped(
+        artifact("inductor_post_grad_graph", "a", None),
+        TraceRecord("compilation_metrics", {}, None, None),
+        artifact("dynamo_side_effects", "none of its business", None),
+        TraceRecord("compilation_metrics_runtime", {"is_runtime": True}, None, None),
+        artifact("fx_graph_runnable", "b", None),
+        artifact("aotautograd_cache_hit", "{}", None),
+        artifact("dynamo_side_effects", "none of its business", None),
+        artifact("fx_graph_runnable", "c", None),
+    )
+    ids = [e.compile_id for e in events if e.stage != "torch_config"]
+    assert ids == ["aot/0", "aot/0", None, "aot/0", "aot/1", "aot/1", None, "aot/2"]
+    assert [c.status for c in book.records()] == ["ok", "unfinished", "unfinished"]
 
 
 def test_live_context_overrules_inference() -> None:

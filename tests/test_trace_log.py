@@ -252,6 +252,22 @@ def test_a_payload_beyond_the_limit_is_left_out(tmp_path: Path, monkeypatch: pyt
     assert text["fx_graph_runnable"] is not None
 
 
+def test_memory_does_not_grow_with_a_payload_beyond_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trace_log, "MAX_PAYLOAD", 1_000_000)
+    head = b'V1201 03:19:36.939000 21 a.py:1] {"aot_joint_graph": {}, "has_payload": "0"}\n'
+    (tmp_path / "a.log").write_bytes(head + b"\tone line of a graph\n" * 2_000_000 + head)
+    tracemalloc.start()
+    try:
+        report = read_log(tmp_path / "a.log", TraceMapper(lambda event: None, CompileBook()))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (report.oversized, report.records) == (1, 2)
+    assert peak < 10_000_000
+
+
 @pytest.mark.parametrize(
     "content",
     [

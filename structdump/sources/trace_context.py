@@ -14,7 +14,8 @@ N counts from 0 in one process. Ids given here are marked as inferred in the eve
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from structdump.bundle.model import Direction, Subgraph
 from structdump.sources.trace_names import ATTACHED, Shape
@@ -23,6 +24,7 @@ _OPENING = frozenset({"graph", "output_code", "repro", "cache", "autotune"})
 _OF_THE_WHOLE = frozenset(
     {"captured", "split", "guards", "cpp_guards", "execution_code", "compile", "runtime"}
 )
+_AOT_ORDER = ("aot_autograd", "pre_grad", "joint", "aot_metadata", "forward", "backward")
 _FIRST_STAGES = frozenset({"aot_autograd", "pre_grad"})
 
 
@@ -112,6 +114,14 @@ class _Progress:
     step: int = ATTACHED
 
 
+class Heading(NamedTuple):
+    """A direction, whether it was inferred, and the how-manieth Inductor compile in it (from 1)."""
+
+    direction: Direction | None
+    inferred: bool = False
+    nth: int = 0
+
+
 class Directions:
     """Infers whether Inductor is compiling a forward or a backward, from what came before.
 
@@ -121,43 +131,85 @@ class Directions:
     """
 
     def __init__(self) -> None:
-        self._progress: dict[tuple[str | None, int, str], _Progress] = {}
+        self._progress: dict[tuple[str | None, int], _Progress] = {}
         self._attempts: dict[str | None, int] = {}
 
-    def direction(
-        self, what: Shape, compile_id: str | None, attempt: int | None, piece: Subgraph | None
-    ) -> tuple[Direction | None, bool]:
-        """Return the direction, and whether it was inferred."""
+    def direction(self, what: Shape, compile_id: str | None, attempt: int | None) -> Heading:
+        """Return the direction of a record, and which of the compile's Inductor compiles it is of."""
         if what.step is None and what.direction not in ("forward", "inference"):
-            return what.direction, False
+            return Heading(what.direction)
         if attempt is not None:
             self._attempts[compile_id] = attempt
-        key = (compile_id, self._attempts.get(compile_id, 0), repr(piece))
+        key = (compile_id, self._attempts.get(compile_id, 0))
         progress = self._progress.setdefault(key, _Progress())
         if what.step is None:
             progress.forwards += what.direction == "forward"
             progress.inferences += what.direction == "inference"
-            return what.direction, False
+            return Heading(what.direction)
         if what.step != ATTACHED:
             progress.compiles += what.step <= progress.step
             progress.step = what.step
+        backwards = progress.compiles - progress.forwards
+        if progress.forwards and backwards > 0:
+            return Heading("backward", True, backwards)
         if progress.forwards:
-            return ("forward" if progress.compiles <= progress.forwards else "backward"), True
-        return ("inference", True) if progress.inferences else (None, False)
+            return Heading("forward", True, progress.compiles)
+        return Heading("inference", True, progress.compiles) if progress.inferences else Heading(None)
 
 
 class Pieces:
-    """Remembers which piece of a split graph is being compiled, per compile (vLLM)."""
+    """Remembers which piece of a split graph is being compiled, per compile.
+
+    vLLM says when the compile of a piece begins. DistributedDataParallel's optimizer in Dynamo
+    (torch/_dynamo/backends/distributed.py) only lists its pieces first: they are compiled in that
+    order, and their backwards, at the first call of `.backward()`, in the opposite one.
+    """
 
     def __init__(self) -> None:
         self._current: dict[str | None, Subgraph] = {}
+        self._listed: dict[str | None, _Listed] = {}
 
     def enter(self, compile_id: str | None, piece: Subgraph) -> None:
         """Note that the compile of `piece` begins."""
         self._current[compile_id] = piece
 
-    def current(self, compile_id: str | None, what: Shape) -> Subgraph | None:
-        """Return the piece that a record belongs to; records of the whole graph end the last piece."""
+    def current(
+        self, compile_id: str | None, what: Shape, name: str, heading: Heading
+    ) -> tuple[Subgraph | None, bool]:
+        """Return the piece that a record belongs to, and whether that was inferred.
+
+        Records of the whole graph end the last piece.
+        """
+        if what.fact == "listed_piece":
+            listed = self._listed.setdefault(compile_id, _Listed())
+            listed.pieces.append(Subgraph.model_construct(index=len(listed.pieces), name=name))
+            return listed.pieces[-1], False
+        if compile_id in self._listed:
+            found = self._listed[compile_id].piece(what, name, heading)
+            return found, found is not None
         if what.stage in _OF_THE_WHOLE and what.kind != "pass":
             self._current.pop(compile_id, None)
-        return self._current.get(compile_id)
+        return self._current.get(compile_id), False
+
+
+@dataclass(slots=True)
+class _Listed:
+    """Pieces that were listed, and how far AOTAutograd is with them."""
+
+    pieces: list[Subgraph] = field(default_factory=list)
+    index: int = -1
+    order: int = len(_AOT_ORDER)
+
+    def piece(self, what: Shape, name: str, heading: Heading) -> Subgraph | None:
+        index = self.index
+        if what.kind == "metrics":
+            return None
+        if heading.nth:
+            index = len(self.pieces) - heading.nth if heading.direction == "backward" else heading.nth - 1
+        elif what.stage in _AOT_ORDER and not name.endswith("_hit"):
+            order = _AOT_ORDER.index(what.stage)
+            self.index = index = index + (order < self.order)
+            self.order = order
+        elif what.stage not in ("runtime_wrapper", "functorch_config", "aot_autograd"):
+            return None
+        return self.pieces[index] if 0 <= index < len(self.pieces) else None

@@ -13,7 +13,7 @@ from structdump.bundle.model import Direction, Subgraph
 from structdump.sources.compiles import CompileBook
 from structdump.sources.event import Event
 from structdump.sources.payload import Once, RecordText
-from structdump.sources.trace_context import Directions, Owners, Pieces
+from structdump.sources.trace_context import Directions, Heading, Owners, Pieces
 from structdump.sources.trace_facts import Facts, mapping, string
 from structdump.sources.trace_names import NAMED, Shape, shape
 
@@ -99,8 +99,10 @@ class TraceMapper:
             self.book.seen(compile_id, r.attempt)
             if r.compile_id is None and r.stack:
                 self._facts.called_from(compile_id, r.stack)
-        piece = self._piece(r, compile_id, what)
-        direction, guessed = self._direction(r, compile_id, what, piece)
+        heading = self._heading(r, compile_id, what)
+        piece, assumed = self._pieces.current(compile_id, what, name, heading)
+        if r.subgraph_name:
+            piece, assumed = Subgraph.model_construct(name=r.subgraph_name), False
         event = Event(
             kind=what.kind,
             name=name,
@@ -109,11 +111,13 @@ class TraceMapper:
             compile_id=compile_id,
             attempt=r.attempt,
             graph_id=r.graph_id,
-            direction=direction,
+            direction=heading.direction,
             subgraph=piece,
             language=what.language,
             text=RecordText(payload, metadata, named),
-            inferred=["compile_id"] * (compile_id != r.compile_id) + ["direction"] * guessed,
+            inferred=["compile_id"] * (compile_id != r.compile_id)
+            + ["direction"] * heading.inferred
+            + ["subgraph"] * assumed,
         )
         if what.fact is not None:
             self._facts.read(what.fact, event, metadata, payload)
@@ -125,16 +129,9 @@ class TraceMapper:
             if isinstance(text, str) and isinstance(number, int):
                 self._facts.strings[number] = text
 
-    def _piece(self, r: TraceRecord, compile_id: str | None, what: Shape) -> Subgraph | None:
-        piece = self._pieces.current(compile_id, what)
-        return Subgraph.model_construct(name=r.subgraph_name) if r.subgraph_name else piece
-
-    def _direction(
-        self, r: TraceRecord, compile_id: str | None, what: Shape, piece: Subgraph | None
-    ) -> tuple[Direction | None, bool]:
-        direction, guessed = self._directions.direction(what, compile_id, r.attempt, piece)
-        if what.step is None or r.is_backward is None or direction is None:
-            return direction, guessed
-        if r.is_backward:
-            return "backward", False
-        return ("inference" if direction == "inference" else "forward"), False
+    def _heading(self, r: TraceRecord, compile_id: str | None, what: Shape) -> Heading:
+        heading = self._directions.direction(what, compile_id, r.attempt)
+        if what.step is None or r.is_backward is None or heading.direction is None:
+            return heading
+        forward: Direction = "inference" if heading.direction == "inference" else "forward"
+        return heading._replace(direction="backward" if r.is_backward else forward, inferred=False)

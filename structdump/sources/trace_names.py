@@ -60,7 +60,7 @@ RECORDS: dict[str, Shape] = {
     "dynamo_cpp_guards_str": Shape("guards", "cpp_guards"),
     "compiled_autograd_graph": Shape("graph", "compiled_autograd", "after", fact="finished"),
     "optimize_ddp_split_graph": _graph("split"),
-    "optimize_ddp_split_child": _graph("split_child"),
+    "optimize_ddp_split_child": Shape("graph", "split_child", fact="listed_piece"),
     "dump_file": Shape("source", "generated"),
     # AOTAutograd
     "aot_joint_graph": _graph("joint", None, "joint"),
