@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
+from pathlib import PurePath
 
 import pytest
 from dump_samples import members, unpack
@@ -16,6 +17,7 @@ from structdump.sources.compiles import CompileBook
 from structdump.sources.completeness import verdict
 from structdump.sources.configs import best_config_keys
 from structdump.sources.depyf_dir import find_ranks, read_directory
+from structdump.sources.kernels import parse_output_code
 from structdump.sources.session import Session
 
 
@@ -128,6 +130,19 @@ def test_an_inductor_cache_adds_its_configs(llama, tmp_path):
         read_directory(llama, print, inductor_cache=tmp_path / "missing")
 
 
+def test_a_folder_of_the_cache_decides_only_where_it_holds_one_kernel(llama, tmp_path):
+    code = parse_output_code(members("llama_h200")["__compiled_fn_1.kernel_118.py"])
+    item = next(i for i in code.kernels if i.kernel.name == "triton_poi_fused__to_copy_expand_unsqueeze_2")
+    folder = tmp_path / PurePath(item.path).parent.name
+    folder.mkdir()
+    (folder / f"{'c' * 64}.best_config").write_text(best_config(1))  # it fits many kernels
+    for modules, unmapped in ((0, 2), (1, 2), (2, 3)):
+        if modules:
+            (folder / f"cab{modules}.py").write_text(triton_kernel(modules))
+        _, report, _ = read(llama, inductor_cache=tmp_path)
+        assert report.unmapped == unmapped
+
+
 def test_passes_are_paired_ordered_and_compared(cold):
     events, report, book = read(cold)
     assert (report.rank, report.dp_rank) == (0, 0)
@@ -141,6 +156,9 @@ def test_passes_are_paired_ordered_and_compared(cold):
         *[(n, phase) for n in range(5) for phase in ("before", "after")],
         (5, "before"), (5, None), (5, "after"),
     ]  # fmt: skip
+    files = [e.files[0] for e in events]
+    last_pass = files.index("__compiled_fn_1.post_grad.5.FixFunctionalizationPass.after.1.py")
+    assert files[last_pass + 1] == "__compiled_fn_1.AFTER_POST_GRAD.1.py"
     split = [e for e in of(events, "graph") if e.stage == "split"]
     assert [(e.phase, e.changed) for e in split] == [("before", None), ("after", True)]
     assert split[0].data["same_as"].startswith("__compiled_fn_1.__compiled_fn_1_")
@@ -169,9 +187,16 @@ def test_a_changed_pass_is_told_from_an_unchanged_one(tmp_path):
     write("post_grad.3.NewPass.before.0", graph("a"))
     write("post_grad.3.NewPass.before.1", graph("b"))
     write("post_grad.3.NewPass.after.0", graph("c"))
+    # where the numbers agree they count: this pass made b of a, and c of b
+    write("post_grad.4.ShiftPass.before.0", graph("a"))
+    write("post_grad.4.ShiftPass.before.1", graph("b"))
+    write("post_grad.4.ShiftPass.after.0", graph("b"))
+    write("post_grad.4.ShiftPass.after.1", graph("c"))
     events, _, _ = read(root)
-    changed = {e.name: e.changed for e in events if e.phase == "after"}
-    assert changed == {"FusePass": True, "CleanPass": False, "MergePass": False, "NewPass": True}
+    changed = {e.name: e.changed for e in events if e.phase == "after" and "after.0" in e.files[0]}
+    assert changed == {
+        "FusePass": True, "CleanPass": False, "MergePass": False, "NewPass": True, "ShiftPass": True,
+    }  # fmt: skip
     assert all("changed" in e.inferred for e in events if e.phase == "after")
 
 
@@ -316,6 +341,18 @@ def test_a_lone_config_goes_to_the_only_kernel_it_fits(tmp_path):
     assert of(events, "kernel", "triton_poi_fused_add_1")[0].kernel.best_config["XBLOCK"] == 32
     assert of(events, "best_config")[0].inferred == ["kernel"]
     assert report.unmapped == 0
+
+
+def test_a_kernel_of_two_output_codes_has_its_file_once(tmp_path):
+    (tmp_path / "__compiled_fn_0.kernel_0.py").write_text(output_code([1, 2]))
+    (tmp_path / "__compiled_fn_0.kernel_1.py").write_text(output_code([1, 3]))
+    (tmp_path / "__compiled_fn_0.kernel_2.py").write_text(triton_kernel(1))
+    (tmp_path / "__compiled_fn_0.kernel_2.best_config").write_text(best_config(1))
+    events, report, _ = read(tmp_path)
+    assert report.parts == 5
+    both = of(events, "kernel", "triton_poi_fused_add_1")
+    assert [e.files for e in both] == [["__compiled_fn_0.kernel_2.py"], ["__compiled_fn_0.kernel_1.py"]]
+    assert all(e.kernel.best_config for e in both)
 
 
 def test_all_other_files(tmp_path):

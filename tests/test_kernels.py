@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structdump.sources.kernels import parse_output_code
+from structdump.sources.provenance import ops_from_name
 
 PYTHON = sorted(
     n for n, text in members("output_code").items() if "cpp_wrapper_src" not in text and n.endswith("py")
@@ -138,6 +139,16 @@ def test_cpp_kernels_get_their_ops_from_their_names_and_say_so():
     assert "aten.sum" in known[softmax.kernel.name].kernel.ops
 
 
+def test_ops_of_a_name_are_sorted_and_whole():
+    known = {"a": "aten.a", "b": "aten.b", "a_b": "aten.a_b", "c": "aten.c"}
+    assert ops_from_name("cpp_fused_a_c_12", known) == ["aten.a", "aten.c"]
+    assert ops_from_name("cpp_fused_a_b_c_0", known) == ["aten.a_b", "aten.c"]
+    assert ops_from_name("cpp_fused_c_a_0", known) == []
+    assert ops_from_name("cpp_fused_a_x_0", known) == []
+    assert ops_from_name("triton_poi_fused_a_0", known) == ["aten.a"]
+    assert ops_from_name("extern", known) == []
+
+
 @pytest.mark.parametrize(
     ("name", "kernels", "extern"),
     [
@@ -229,6 +240,8 @@ int main;
 pallas_fused_0 = async_compile.pallas('pallas_fused_0', r'''
 import jax
 ''')
+quote_0 = async_compile.triton('quote_0', '''
+ends with a quote \'''')
 mystery_0 = async_compile.brand_new_backend('mystery_0', '''
 what
 ''')
@@ -267,12 +280,13 @@ def test_what_other_backends_and_users_kernels_look_like():
         "add_kernel_0": "triton", "multi_kernel_0": "multi_kernel", "triton_per_fused_a_0": "triton",
         "triton_red_fused_a_1": "triton", "old_0": "triton", "halide_kernel_0": "halide",
         "rocm_fused_0": "rocm", "mps_lib_0": "metal", "cutlass_0": "cuda", "pallas_fused_0": "pallas",
-        "mystery_0": "brand_new_backend",
+        "mystery_0": "brand_new_backend", "quote_0": "triton",
     }  # fmt: skip
     assert kernels["triton_per_fused_a_0"].kernel.calls == 1
     assert kernels["old_0"].kernel.size_hints == {"x": 1024, "y": 16}
     assert kernels["rocm_fused_0"].source == "\n// \\'no escape here\n"
     assert kernels["mps_lib_0"].kernel.calls == 1
+    assert kernels["quote_0"].source == "\nends with a quote '"
     assert {k.name: k.calls for k in code.extern} == {
         "torch.ops.higher_order.scan": 1,
         "extern_kernels.mm": 1,
@@ -280,14 +294,17 @@ def test_what_other_backends_and_users_kernels_look_like():
 
 
 def test_tuning_block_on_top_does_not_double_kernels():
-    text = sample("inference.py")
-    start = text.index("cpp_fused_gelu_view_3 = ")
-    definition = text[start : text.index("''')", start) + 4]
+    text = sample(H200)
+    name = "triton_poi_fused__unsafe_view_mul_silu_14"
+    start = text.index(f"{name} = ")
+    definition = text[start : text.index("''', ", start) + 24]
     doubled = f'r"""\nCompile-time auto-tuning block: \n\n{definition}\n"""\n' + text
     code = parse_output_code(doubled)
     assert code.problem is None
     assert sorted(by_name(code)) == sorted(by_name(parse_output_code(text)))
-    assert by_name(code)["cpp_fused_gelu_view_3"].kernel.calls == 1
+    assert by_name(code)[name].kernel.calls == 6
+    assert by_name(code)[name].path is not None
+    assert by_name(code)[name].kernel.fragment is not None
 
 
 def test_embedded_triton_kernels_of_aotinductor():

@@ -106,7 +106,15 @@ def test_file_names_both_ways(path, expected):
 
 
 @pytest.mark.parametrize(
-    "path", ["README.md", "a/__compiled_fn_1.X.0.py", "kernel_1.py", "", "model.safetensors"]
+    "path",
+    [
+        "README.md",
+        "a/__compiled_fn_1.X.0.py",
+        "__compiled_fn_0 kernel_3.py",
+        "kernel_1.py",
+        "",
+        "model.safetensors",
+    ],
 )
 def test_other_files_are_not_taken(path):
     assert parse_file_name(path) is None
