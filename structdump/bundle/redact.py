@@ -109,7 +109,7 @@ class Redactor:
             return self._secret(value, "setting")
         if key in rules.PATH_KEYS:
             value = self._rules.paths.relative(value)
-        return self._rules.apply(value, addresses=not (key and rules.VERSION_KEY.search(key)))
+        return self._rules.apply(value, versions=bool(key and rules.VERSION_KEY.search(key)))
 
     def _mapping(self, value: Mapping[Any, Any], outer: str) -> dict[Any, Any]:
         versions = bool(outer and rules.VERSION_KEY.search(outer))

@@ -27,11 +27,11 @@ class Name(NamedTuple):
 
 @dataclass(frozen=True)
 class Identity:
-    """What is known of the user; `secrets` are (literal, pattern)."""
+    """What is known of the user: home, names to look for, values of secrets, longest first."""
 
     home: str = ""
     names: tuple[Name, ...] = ()
-    secrets: tuple[tuple[str, re.Pattern[str]], ...] = ()
+    secrets: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -44,29 +44,19 @@ class Identity:
         """Build it from what is given; None stands for what this process and its environment say."""
         home = (_home() if home is None else home).rstrip("/")
         users = _users(home) if user is None else [user]
-        found = {
-            form: Name(form, "host", host.lower().partition(".")[0], _host_pattern(form))
-            for host in (_hosts() if hosts is None else hosts)
-            for form in (host.partition(".")[0], host.partition(".")[0].lower())
-        }
-        found |= {name: Name(name, "user", name, _word_pattern(name)) for name in users}
-        known = set(_secrets() if secrets is None else secrets)
+        found = _host_names(_hosts() if hosts is None else hosts)
+        found += [_domain(name) for name in (_domains() if hosts is None else ())]
+        found += [Name(name, "user", name, _word(name)) for name in users]
+        distinct = {name.literal: name for name in found if _means_nothing_else(name.literal)}
+        known = set(_secrets() if secrets is None else secrets) - {""}
         return cls(
             home=home if home.count("/") > 1 else "",
-            names=tuple(
-                sorted((n for n in found.values() if _means_nothing_else(n.literal)), key=_longest_first)
-            ),
-            secrets=tuple(
-                (value, re.compile(re.escape(value))) for value in sorted(known, key=_long) if value
-            ),
+            names=tuple(sorted(distinct.values(), key=lambda name: _longest_first(name.literal))),
+            secrets=tuple(sorted(known, key=_longest_first)),
         )
 
 
-def _longest_first(name: Name) -> tuple[int, str]:
-    return _long(name.literal)
-
-
-def _long(value: str) -> tuple[int, str]:
+def _longest_first(value: str) -> tuple[int, str]:
     return -len(value), value
 
 
@@ -76,17 +66,37 @@ def _means_nothing_else(name: str) -> bool:
     return any(character.isalpha() for character in name)
 
 
-def _word_pattern(name: str) -> re.Pattern[str]:
+def _host_names(hosts: Iterable[str]) -> list[Name]:
+    """Each host by its full and its short name, and its domain, which other hosts share."""
+    found = []
+    for host in hosts:
+        short, _, domain = host.partition(".")
+        value = (short if _means_nothing_else(short) else host).lower()
+        found += [
+            Name(form, "host", value, _host(form)) for form in (host, host.lower(), short, short.lower())
+        ]
+        if "." in domain:
+            found.append(_domain(domain))
+    return found
+
+
+def _word(name: str) -> re.Pattern[str]:
     literal = re.escape(name)
     return re.compile(rf"{literal}(?<![A-Za-z0-9]{literal})(?![A-Za-z0-9])")
 
 
-def _host_pattern(name: str) -> re.Pattern[str]:
+def _host(name: str) -> re.Pattern[str]:
     """The name, with a domain after it if there is one of two labels or more."""
     literal = re.escape(name)
-    return re.compile(
-        rf"{literal}(?<![A-Za-z0-9]{literal})(?:(?:\.[A-Za-z0-9-]{{1,63}}){{1,6}}\.[A-Za-z]{{2,24}}(?![\w(])|(?![A-Za-z0-9]))"
-    )
+    domain = r"(?:\.[A-Za-z0-9-]{1,63}){1,6}\.[A-Za-z]{2,24}(?![\w(])"
+    return re.compile(rf"{literal}(?<![A-Za-z0-9]{literal})(?:{domain}|(?![A-Za-z0-9]))")
+
+
+def _domain(name: str) -> Name:
+    """A domain with whatever host stands before it."""
+    literal = re.escape(name)
+    before = r"(?:(?<![A-Za-z0-9.-])[A-Za-z0-9-]{1,63}\.(?:[A-Za-z0-9-]{1,63}\.){0,5})?"
+    return Name(name, "host", name.lower(), re.compile(rf"{before}{literal}(?![A-Za-z0-9])"))
 
 
 def _home() -> str:
@@ -108,8 +118,18 @@ def _hosts() -> list[str]:
     # No getfqdn: it may ask a name server and wait.
     names = {socket.gethostname()}
     names |= {value for name, value in os.environ.items() if rules.HOST_VARIABLE.fullmatch(name)}
-    short = {name.partition(".")[0] for name in names if not name.replace(".", "").isdigit()}
-    return sorted(name for name in names | short if rules.HOST_NAME.fullmatch(name))
+    addresses = {name for name in names if name.replace(".", "").isdigit()}
+    return sorted(name for name in names - addresses if rules.HOST_NAME.fullmatch(name))
+
+
+def _domains() -> list[str]:
+    """The domains that this machine looks names up in."""
+    try:
+        lines = Path("/etc/resolv.conf").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return []
+    words = [line.split() for line in lines if line.startswith(("search ", "domain "))]
+    return [name for line in words for name in line[1:] if "." in name and rules.HOST_NAME.fullmatch(name)]
 
 
 def _secrets() -> list[str]:

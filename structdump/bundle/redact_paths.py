@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
+from structdump.bundle.redact_gate import gate
 from structdump.bundle.redact_rules import LABELS
 from structdump.bundle.redact_tokens import Tokens
 
@@ -34,6 +35,7 @@ _FRAME = re.compile(
     r"File(?:: | \\?\")(?P<folder>(?![/<~.])[\w.@+ -]{1,255}(?:/[\w.@+ -]{1,255}){0,20})"
     r"(?=/[^/\n\":]{1,255}(?:\\?\"|:\d))"
 )
+_NAMES_FRAME = gate([r"File(?:: | \\?\")[^/<~.]"])
 _RELATIVE = re.compile(r"(?:[\w.+@~-]+/)+[\w.+@~-]+")
 _OWNER = re.compile(r"(?<=torchinductor_)(?!root(?:/|$)|<)[^/\\%\s]+")
 
@@ -48,8 +50,8 @@ _PUBLIC_ROOTS = re.compile(
 _HOME_WITHIN = re.compile(r"/(?:home|Users|people)/[^/]")
 # Folders that name nobody; what lies deeper in them is private.
 _FOLDERS = """
-    / /tmp /var /var/tmp /private /private/tmp /private/var /private/var/tmp /root /home /Users /mnt /media /data
-    /opt /srv /work /workspace /app /scratch /Volumes /content /kaggle /code /src
+    / /tmp /var /var/tmp /private /private/tmp /private/var /private/var/tmp /root /home /Users /mnt
+    /media /data /opt /srv /work /workspace /app /scratch /Volumes /content /kaggle /code /src
 """
 _PUBLIC_FOLDERS = frozenset(_FOLDERS.split())
 # Routes of web services, and divisions without spaces.
@@ -64,10 +66,10 @@ _KEPT_TAIL = re.compile(
 _PACKAGES = re.compile(r"/(?=(?:site|dist)-packages/)")
 # Names with these endings are files; their name stays, since compile records need it.
 _ENDINGS = """
-    a bat best_config bin c cc cfg cmd conf cpp csv cu cubin cuh cxx diff dll dylib egg err exe fatbin gguf gz h hh hip
-    hpp hsaco html ini ipynb j2 jinja journal json jsonl kernel_perf ll llir lock log md metal mlir npy npz o onnx out
-    parquet patch pickle pid pkl png ps1 pt pt2 pth ptx py pyc pyi pyx rst safetensors sh so sock spv svg tar toml tsv
-    ttgir ttir txt whl yaml yml zip zst
+    a bat best_config bin c cc cfg cmd conf cpp csv cu cubin cuh cxx diff dll dylib egg err exe fatbin
+    gguf gz h hh hip hpp hsaco html ini ipynb j2 jinja journal json jsonl kernel_perf ll llir lock log
+    md metal mlir npy npz o onnx out parquet patch pickle pid pkl png ps1 pt pt2 pth ptx py pyc pyi pyx
+    rst safetensors sh so sock spv svg tar toml tsv ttgir ttir txt whl yaml yml zip zst
 """
 _FILE_ENDINGS = frozenset(_ENDINGS.split())
 _VERSIONED_LIBRARY = re.compile(r".+\.so(?:\.\d+)+")
@@ -130,7 +132,8 @@ class Paths:
     def text(self, text: str) -> str:
         """Return the text with its paths shortened."""
         if "/" in text:
-            text = _FRAME.sub(self._frame, text)
+            if _NAMES_FRAME(text):
+                text = _FRAME.sub(self._frame, text)
             text = self._posix(text)
             if "~" in text:
                 text = _TILDE.sub(self._tilde, text)
@@ -139,7 +142,7 @@ class Paths:
         if "\\" in text:
             text = _WINDOWS.sub(self._windows, text)
             text = _ESCAPED.sub(self._escaped, text)
-        if "%2" in text:
+        if "%" in text:
             text = _ENCODED.sub(self._encoded, text)
         return text
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 from structdump.bundle import redact_rules as rules
+from structdump.bundle.redact_gate import Gate, gate
 from structdump.bundle.redact_identity import Identity, Name
 from structdump.bundle.redact_paths import Paths
 from structdump.bundle.redact_tokens import Tokens
@@ -13,43 +16,75 @@ from structdump.bundle.redact_tokens import Tokens
 Found = re.Match[str]
 
 
+# The same few short strings, names and keys, come with every artifact.
+_SHORT = 120
+_CLEAN_LIMIT = 20_000
+Replace = Callable[[Found], str]
+
+
+class _Gated(NamedTuple):
+    """How to tell whether a text may hold something, how to find it, and what to put in its place."""
+
+    is_open: Gate
+    rule: rules.Rule | Name
+    replace: Replace
+
+
 class TextRules:
     """All rules, for one bundle's tokens, one user and the user's own patterns."""
 
     def __init__(self, tokens: Tokens, identity: Identity, patterns: list[re.Pattern[str]]) -> None:
         self._tokens = tokens
-        self._identity = identity
         self._patterns = patterns
+        self._clean: set[str] = set()
         self.paths = Paths(tokens, identity.home)
+        secrets = [self._gated(rules.known_secret(value)) for value in identity.secrets]
+        names = [_Gated(gate([re.escape(n.literal)]), n, partial(self._name, n)) for n in identity.names]
+        self._before = secrets + [self._gated(rule) for rule in rules.BEFORE_PATHS]
+        self._after = names + [self._gated(rule) for rule in rules.AFTER_PATHS]
+        # One gate before many: most texts hold nothing that any rule is after.
+        secret = [re.escape(s) for s in identity.secrets]
+        name = [re.escape(n.literal) for n in identity.names]
+        self._any_before = gate(["|".join(secret), *rules.GATES_BEFORE] if secret else rules.GATES_BEFORE)
+        self._any_after = gate(["|".join(name), *rules.GATES_AFTER] if name else rules.GATES_AFTER)
 
-    def apply(self, text: str, addresses: bool = True) -> str:
-        """Return the text redacted; without `addresses`, four numbers with dots are taken as a version."""
+    def apply(self, text: str, versions: bool = False) -> str:
+        """Return the text redacted; with `versions`, four numbers with dots are taken as a version."""
+        if len(text) > _SHORT:
+            return self._apply(text, versions)
+        if text in self._clean:
+            return text
+        result = self._apply(text, versions)
+        if result == text and not versions and len(self._clean) < _CLEAN_LIMIT:
+            self._clean.add(text)
+        return result
+
+    def _apply(self, text: str, versions: bool) -> str:
         for pattern in self._patterns:
             text = self._custom(pattern, text)
-        for literal, pattern in self._identity.secrets:
-            if literal in text:
-                text = pattern.sub(lambda match: self._secret(match.group(), "environment"), text)
-        if "--" in text:
-            text = rules.ARGUMENT.sub(self._argument, text)
-        for group in rules.GROUPS:
-            if group.probe.search(text):
-                for rule in group.rules:
-                    if rule is not rules.IPV4:
-                        text = self._shape(rule, text)
-                    elif addresses:
-                        text = rule.pattern.sub(self._ipv4, text)
-        if "=" in text:
-            text = rules.EQUALS.sub(self._assigned, text)
-        if ":" in text:
-            text = rules.COLON.sub(self._assigned, text)
-        text = self.paths.text(text)
-        for name in self._identity.names:
-            if name.literal in text:
-                text = name.pattern.sub(partial(self._name, name), text)
-        if ":" in text and rules.IPV6_PROBE.search(text):
-            text = rules.MAC.sub(lambda match: self._tokens.replace("mac", match.group()), text)
-            text = rules.IPV6.sub(self._ipv6, text)
+        if self._any_before(text):
+            text = self._run(self._before, text, skip=rules.IPV4 if versions else None)
+        if "/" in text or "\\" in text or "%" in text:
+            text = self.paths.text(text)
+        if self._any_after(text):
+            text = self._run(self._after, text)
         return text
+
+    def _run(self, gated: list[_Gated], text: str, skip: rules.Rule | None = None) -> str:
+        for is_open, rule, replace in gated:
+            if rule is not skip and is_open(text):
+                text = rule.pattern.sub(replace, text)
+        return text
+
+    def _gated(self, rule: rules.Rule) -> _Gated:
+        special: dict[rules.Rule, Replace] = {
+            rules.ARGUMENT: self._argument,
+            rules.EQUALS: self._assigned,
+            rules.COLON: self._assigned,
+            rules.IPV4: self._ipv4,
+            rules.IPV6: self._ipv6,
+        }
+        return _Gated(gate(rule.gates), rule, special.get(rule) or partial(self._shape, rule))
 
     def _secret(self, value: str, rule: str) -> str:
         return self._tokens.replace("secret", value, rule)
@@ -66,13 +101,9 @@ class TextRules:
     def _own(self, match: Found) -> str:
         return self._tokens.replace("custom", match.group()) if match.group() else ""
 
-    def _shape(self, rule: rules.Rule, text: str) -> str:
+    def _shape(self, rule: rules.Rule, match: Found) -> str:
         group = "v" if "v" in rule.pattern.groupindex else 0
-
-        def found(match: Found) -> str:
-            return _with(match, group, self._tokens.replace(rule.label, match.group(group), rule.name))
-
-        return rule.pattern.sub(found, text)
+        return _with(match, group, self._tokens.replace(rule.label, match.group(group), rule.name))
 
     def _argument(self, match: Found) -> str:
         if not says_secret(match.group("name")) or rules.ORDINARY_VALUE.fullmatch(match.group("v")):
@@ -92,11 +123,11 @@ class TextRules:
             return match.group()
         if not _holds_secret(name, value, quoted=group != "plain"):
             return match.group()
-        return _with(match, group, self._secret(value, "assignment"))
+        return _with(match, group, self._secret(value, "setting"))
 
     def _ipv4(self, match: Found) -> str:
         found, text, start = match.group(), match.string, match.start()
-        if rules.VERSION_BEFORE.search(text[max(0, start - 60) : start]):
+        if _is_version(text[max(0, start - 60) : start]):
             return found
         if len(found) == len(text) and not rules.LIKELY_ADDRESS.match(found):
             return found
@@ -105,6 +136,14 @@ class TextRules:
     def _ipv6(self, match: Found) -> str:
         local = not match.group().strip("0:1")
         return match.group() if local else self._tokens.replace("ip", match.group())
+
+
+def _is_version(before: str) -> bool:
+    if rules.VERSION_SIGN.search(before, max(0, len(before) - 9)):
+        return True
+    return any(
+        rules.VERSION_GAP.fullmatch(before, word.end()) for word in rules.VERSION_WORD.finditer(before)
+    )
 
 
 def _with(match: Found, group: str | int, token: str) -> str:
