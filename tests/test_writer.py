@@ -416,6 +416,18 @@ def test_recover_makes_bundles_of_what_dead_processes_left(tmp_path: Path) -> No
         recover(tmp_path / "missing.journal")
 
 
+def test_recover_takes_no_text_that_is_not_what_its_digest_says(tmp_path: Path) -> None:
+    items = records()
+    forged = next(r for r in items if r["t"] == "text")
+    forged["text"] = "forged"
+    journal = write_journal(tmp_path / "o.json.zst.journal", items, end=False)
+    assert reader.load(journal).omitted["lost"].indexed == 3
+    (path,) = recover(journal)
+    sums_up(path)
+    assert "forged" not in document(path)["texts"].values()
+    assert document(path)["omitted"]["lost"]["indexed"] == 3
+
+
 def test_recover_refuses_other_files_and_leaves_them(tmp_path: Path) -> None:
     path = write_small(tmp_path)
     misnamed = tmp_path / "empty.journal"

@@ -8,7 +8,6 @@ from typing import Any, TypeVar, get_args
 from pydantic import ValidationError
 
 from structdump import levels
-from structdump.bundle import journal
 from structdump.bundle.journal import JournalReader
 from structdump.bundle.limits import TRUST, Limits
 from structdump.bundle.model import Artifact, Bundle, Compile, HookError, Kind, Model, Omission, OmittedCount
@@ -51,7 +50,10 @@ class Assembly:
         _check(self._entries // 2, self._limits)  # a compile or two for each artifact would be many
         kind = record["t"]
         if kind == "artifact":
-            artifact = fit(Artifact, record.get("artifact"), self._problems)
+            data = record.get("artifact")
+            if isinstance(data, dict):  # pydantic deep-copies such defaults, which takes longer than all else
+                data = {"inferred": [], "files": [], **data}
+            artifact = fit(Artifact, data, self._problems)
             if artifact is not None:
                 self._artifacts.append(artifact)
             return artifact
@@ -90,9 +92,10 @@ def from_journal(reader: JournalReader) -> Bundle:
     present: set[str] = set()
     reader.complete = False
     for line in reader.lines():
-        text = journal.split_text(line)
+        text = reader.text(line)
         if text is not None:
-            present.add(text[0])
+            if text[0]:
+                present.add(text[0])
             _check(len(present), reader.limits)
             continue
         record = reader.record(line)

@@ -207,7 +207,7 @@ def _load_journal(source: Path | bytes, limits: Limits) -> LoadedBundle:
         found: dict[str, str] = {}
         held = 0
         for line in reader.lines():
-            text = journal.split_text(line)
+            text = reader.text(line)
             if text is not None and text[0] in used and text[0] not in found:
                 held += len(text[1])
                 if held > limits.document:

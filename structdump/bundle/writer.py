@@ -102,12 +102,12 @@ def recover(source: Path, *, max_bytes: int | None = None) -> list[Path]:
 
 
 def _recover(path: Path, max_bytes: int | None) -> Path:
-    read_journal(path)
+    reader = read_journal(path)  # within the limits that any file of unknown origin is held to
     if journal.in_use(path):
         raise NotABundleError(f"{path} is still being written by a running process")
     name = path.name.removesuffix(journal.SUFFIX)
     target = path.with_name(name if name.endswith(ENDINGS) else name + ENDINGS[0])
-    result = write_bundle(path, target, max_bytes=max_bytes)
+    result = _write_journal(reader, target, max_bytes, overwrite=False, rank=level_rank)
     path.unlink()
     return result.path
 
@@ -127,7 +127,7 @@ def _write_journal(
     bundle = assemble.from_journal(reader)
     with closing(TextFrames(target.parent, frame_size(max_bytes))) as frames:
         for line in reader.lines():
-            text = journal.split_text(line)
+            text = reader.text(line)
             value = values.pop(text[0], None) if text is not None else None  # once each
             if text is not None and value is not None:
                 frames.add(value, *text)
@@ -145,12 +145,13 @@ def _file(reader: JournalReader, frames: TextFrames, rank: Rank) -> tuple[Bundle
     present: set[str] = set()
     reader.complete = False
     for line in reader.lines():
-        text = journal.split_text(line)
+        text = reader.text(line)
         if text is not None:
-            present.add(text[0])
+            if text[0]:
+                present.add(text[0])
             if len(waiting) > _WAITING:  # texts that no artifact follows: not what a session writes
                 waiting.clear()
-            if text[0] not in filed:
+            if text[0] and text[0] not in filed:
                 waiting.setdefault(*text)
             continue
         record = reader.record(line)
