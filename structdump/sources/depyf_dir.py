@@ -144,9 +144,11 @@ def _read_function(
     known: dict[str, str] = {}
     lines: dict[str, SourceFrame | None] = {}
     if any(module.role == "output_code" for module in modules):
-        for graph in graphs:
+        own = {graph.digest: graph for graph in graphs if graph.stage.pass_name is None}
+        for graph in own.values():  # each text once; a pass names no op that the stages around it do not
             text = graph.file.read() or ""
-            known.update(known_ops(text))
+            found = known_ops(text).items()
+            known.update((name, op) for name, op in found if op.startswith("aten.") or name not in known)
             if graph.stage.label == "AFTER POST GRAD":
                 for node, frame in source_lines(text).items():  # None: two pieces have a node of this name
                     lines[node] = frame if lines.get(node, frame) == frame else None
