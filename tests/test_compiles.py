@@ -182,6 +182,23 @@ def test_a_recompile_that_never_started_is_of_its_frames_function() -> None:
     assert book.function_of(None) is None
 
 
+def test_hooks_may_use_the_ids_that_torch_has_at_the_moment() -> None:
+    book = CompileBook()
+    book.started("0/0", function=Function(name="f"))
+    names = {"0/0": "0/0#2"}
+    book.names = names
+    book.started("0/0", function=Function(name="g"))
+    book.failed("0/0", "ValueError", "x")
+    assert [(c.id, c.function.name, c.status) for c in book.records() if c.function] == [
+        ("0/0", "f", "unfinished"),
+        ("0/0#2", "g", "failed"),
+    ]
+    assert book.function_of("0/0") == "g"
+    assert (book.resolve("0/0"), book.resolve("1/0"), book.resolve(None)) == ("0/0#2", "1/0", None)
+    book.unlabelled = "aot/0"
+    assert book.resolve(None) == "aot/0"
+
+
 def test_different_answers_of_one_cache() -> None:
     book = CompileBook()
     book.cache_answered("0/0", "fx_graph", "hit", "f1")

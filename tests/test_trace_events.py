@@ -96,6 +96,7 @@ EXPECTED_IDS = {
     "skip": {"0/0": "fell_back", "1/0": "fell_back", "2/0": "ok"},
     "limit": {"0/0": "failed", "0/1": "ok", "0/2": "ok", "0/3": "fell_back"},
     "two": {"0/0": "ok", "1/0": "ok"},
+    "reset": dict.fromkeys(["0/0", "0/1", "0/0#2", "0/1#2", "0/0#3", "0/0#4", "1/0"], "ok"),
 }
 
 
@@ -114,6 +115,20 @@ def test_what_a_compiler_made_always_has_a_compile_id(case: str, tmp_path: Path)
     stages = Counter((e.compile_id, e.stage, e.phase) for e in made if e.stage == "post_grad")
     if case != "vllm":
         assert set(stages.values()) == {1}
+
+
+def test_ids_that_torch_uses_again_after_a_reset(tmp_path: Path) -> None:
+    result = read_bytes(logs()["reset"], tmp_path)
+    compiles = {c.id: c for c in result.book.records()}
+    lines = [c.function.line if c.function else None for c in compiles.values()]
+    assert lines == [109, 109, 113, 113, None, None, 120]
+    assert [c.recompile.previous for c in compiles.values() if c.recompile] == ["0/0", "0/0#2"]
+    codes = {(e.compile_id, e.direction): e.text for e in result.events if e.stage == "captured"}
+    assert len(set(codes.values())) == len(codes) == 7
+    stages = Counter((e.compile_id, e.direction) for e in of(result, "post_grad"))
+    assert stages["0/0#2", "forward"] == stages["0/0#2", "backward"] == 1
+    assert set(stages.values()) == {1}
+    assert result.book.resolve("0/0") == "0/0#4"
 
 
 def test_pieces_of_vllm(tmp_path: Path) -> None:

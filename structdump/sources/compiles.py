@@ -68,6 +68,16 @@ class CompileBook:
         self.versions: dict[str, str] = {}
         self.framework: dict[str, Any] = {}
         self.loads: list[str] = []
+        self.names: Mapping[str, str] = {}
+        self.unlabelled: str | None = None
+
+    def resolve(self, compile_id: str | None) -> str | None:
+        """Return the bundle's id of the compile that torch gives the id `compile_id` at this moment.
+
+        torch uses an id again after `torch._dynamo.reset()`, and has none for what it compiles
+        outside of Dynamo; the trace mapper keeps `names` and `unlabelled` up to date.
+        """
+        return self.unlabelled if compile_id is None else self.names.get(compile_id, compile_id)
 
     def seen(self, compile_id: str, attempt: int | None = None) -> None:
         """Note that something of this compile was seen; `attempt` counts from 0."""
@@ -122,7 +132,9 @@ class CompileBook:
     def recompiled(self, compile_id: str, recompile: Recompile | None) -> None:
         """Note why a function was compiled again."""
         if recompile is not None:
-            self._entry(compile_id).recompile = recompile
+            previous = recompile.previous
+            named = self.names.get(previous, previous) if previous else None
+            self._entry(compile_id).recompile = recompile.model_copy(update={"previous": named})
 
     def cache_answered(
         self, compile_id: str, cache: str, state: str, key: str | None = None, reason: str | None = None
@@ -154,7 +166,7 @@ class CompileBook:
         if values.get("is_runtime") is not True and not backward:
             entry.ended = True
         if entry.recompile is None:
-            entry.recompile = reasons.recompile(values.get("recompile_reason"))
+            self.recompiled(compile_id, reasons.recompile(values.get("recompile_reason")))
         for key, name in (("pytorch_version", "torch"), ("triton_version", "triton")):
             if isinstance(values.get(key), str) and values[key]:
                 self.versions.setdefault(name, values[key])
@@ -164,7 +176,7 @@ class CompileBook:
 
     def function_of(self, compile_id: str | None) -> str | None:
         """Return the name of the function that a compile is of, if it is known."""
-        entry = self._entries.get(compile_id or "")
+        entry = self._entries.get(self.resolve(compile_id) or "")
         if entry is None:
             return None
         function = entry.function or entry.metrics.function or self._function(entry)
@@ -185,6 +197,7 @@ class CompileBook:
         return compiles
 
     def _entry(self, compile_id: str) -> _Entry:
+        compile_id = self.names.get(compile_id, compile_id)
         entry = self._entries.get(compile_id)
         if entry is None:
             entry = _Entry(compile_id)
@@ -195,8 +208,9 @@ class CompileBook:
     def _function(self, entry: _Entry) -> Function | None:
         """Return what a compile is of; a recompile that never started is of its frame's function."""
         known = _joined(entry.function, entry.metrics.function)
-        if known is None and not entry.id.endswith("/0"):
-            first = self._entries.get(entry.id.rpartition("/")[0] + "/0")
+        given, mark, number = entry.id.partition("#")
+        if known is None and not given.endswith("/0"):
+            first = self._entries.get(given.rpartition("/")[0] + "/0" + mark + number)
             known = _joined(first.function, first.metrics.function) if first else None
         return known
 

@@ -9,13 +9,13 @@ import uuid
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from structdump import __version__
 from structdump.bundle.codec import digest
 from structdump.bundle.graphs import measure_text
 from structdump.bundle.journal import Journal
-from structdump.bundle.model import Artifact, Autotune, Omission, Run
+from structdump.bundle.model import Artifact, Autotune, Kind, Omission, Run
 from structdump.bundle.normal import normalise
 from structdump.bundle.redact import Redactor
 from structdump.bundle.writer import WriteResult, write_bundle
@@ -25,6 +25,8 @@ from structdump.sources.compiles import CompileBook
 from structdump.sources.completeness import verdict
 from structdump.sources.event import Event
 
+#: Kinds that a compile makes: torch's id of them is not always unique, and sometimes missing.
+MADE = frozenset(get_args(Kind)) - {"event", "metrics", "cache", "trace"}
 Source = Literal["live", "directory", "trace_log", "merge"]
 
 
@@ -93,6 +95,11 @@ class Session:
         """Take one event. Its text is asked for only if the policy keeps it."""
         if not self.active:
             return
+        if event.kind in MADE:
+            resolved = self.book.resolve(event.compile_id)
+            if event.compile_id is None and resolved is not None:
+                event.inferred = [*event.inferred, "compile_id"]
+            event.compile_id = resolved
         decision = self.policy.decide(
             event.kind,
             event.name,

@@ -10,6 +10,9 @@ Records without one get:
 - `export/N` for the N-th `torch.export` that torch reports (with TORCH_DTRACE alone).
 
 N counts from 0 in one process. Ids given here are marked as inferred in the event.
+
+torch counts its ids anew after `torch._dynamo.reset()`, which strict export calls as well. The second
+compile that torch calls `0/0` is `0/0#2` here, the third `0/0#3`.
 """
 
 from __future__ import annotations
@@ -29,62 +32,86 @@ _FIRST_STAGES = frozenset({"aot_autograd", "pre_grad"})
 
 
 class Owners:
-    """Assigns a compile id to records that come without one, in the order in which they come."""
+    """Assigns each record its compile id, in the order in which the records come.
+
+    `open` is the compile that records without an id belong to at the moment, if there is one.
+    """
 
     def __init__(self) -> None:
+        self.open: str | None = None
+        self.names: dict[str, str] = {}
+        self._started: set[str] = set()
+        self._ended: set[str] = set()
         self._captured: str | None = None
-        self._open: str | None = None
+        self._adopted: str | None = None
         self._last: str | None = None
         self._pieced: str | None = None
         self._exporting: str | None = None
         self._stages: set[str] = set()
-        self._counts = {"aot": 0, "export": 0}
+        self._counts: dict[str, int] = {"aot": 0, "export": 0}
 
     def owner(self, given: str | None, what: Shape, name: str) -> str | None:
         """Return the compile id of a record that torch gave the id `given`."""
         if given is not None:
-            self._note(given, what)
-            return given
+            return self._labelled(given, what)
         if what.kind == "trace" or what.stage == "torch_version":
-            return self._open
+            return self.open
         if what.stage in ("export", "exported"):
             return self._export(what.stage)
         if self._captured is not None:
-            self._open, self._captured = self._captured, None
-        elif self._open is None:
+            self._adopted, self._captured = self._captured, None
+            self.open = self.names.get(self._adopted, self._adopted)
+        elif self.open is None:
             return self._opened(what, name)
-        elif self._open.startswith("aot/") and self._begins(what):
-            self._open = self._next("aot")
+        elif self.open.startswith("aot/") and self._begins(what):
+            self.open = self._next("aot")
             self._stages.clear()
         return self._continued(what, name)
 
-    def _note(self, given: str, what: Shape) -> None:
+    def _labelled(self, given: str, what: Shape) -> str:
+        if (what.fact == "start" and given in self._started) or (
+            given in self._ended and (what.fact in ("start", "recompile") or what.stage == "captured")
+        ):
+            number = self._counts.get(given, 1) + 1
+            self._counts[given] = number
+            self.names[given] = f"{given}#{number}"
+            self._started.discard(given)
+            self._ended.discard(given)
+        if what.fact == "start":
+            self._started.add(given)
+        if what.kind == "metrics" and what.stage == "compile":
+            self._ended.add(given)
+        name = self.names.get(given, given)
         if what.fact == "piece":
-            self._pieced = given
+            self._pieced = name
         if what.stage == "captured":
             self._captured = given
         elif what.kind in _OPENING or what.kind == "metrics" or what.fact == "start":
             self._captured = None
+        return name
 
     def _opened(self, what: Shape, name: str) -> str | None:
         if what.kind == "metrics":
             return self._last
         if what.fact == "piece" and self._pieced is not None:
-            self._open = self._pieced  # vLLM compiles a further size of a model long after the first
+            self.open = self._pieced  # vLLM compiles a further size of a model long after the first
         elif what.kind in _OPENING or what.fact == "piece":
-            self._open = self._next("aot")
+            self.open = self._next("aot")
             self._stages.clear()
         else:
             return None
         return self._continued(what, name)
 
     def _continued(self, what: Shape, name: str) -> str | None:
-        owner = self._open
+        owner = self.open
         self._stages.add(f"{what.stage} {what.phase}")
         if what.fact == "piece":
             self._pieced = owner
         if what.kind == "metrics" or (name == "aotautograd_cache_hit" and owner != self._pieced):
-            self._last, self._open = owner, None
+            self._last, self.open = owner, None
+            if self._adopted is not None:
+                self._ended.add(self._adopted)
+                self._adopted = None
         return owner
 
     def _begins(self, what: Shape) -> bool:
@@ -92,7 +119,7 @@ class Owners:
             what.stage in _FIRST_STAGES
             and what.phase != "after"
             and f"{what.stage} {what.phase}" in self._stages
-            and self._open != self._pieced
+            and self.open != self._pieced
         )
 
     def _export(self, stage: str) -> str:

@@ -66,6 +66,7 @@ class TraceMapper:
         self.book = book
         self._record = record
         self._owners = Owners()
+        book.names = self._owners.names
         self._directions = Directions()
         self._pieces = Pieces()
         self._facts = Facts(book, record, self._pieces.enter)
@@ -95,6 +96,7 @@ class TraceMapper:
         what = shape(r.name[:MAX_NAME], subject and subject[:MAX_NAME], string(facts.get("encoding")))
         name = (subject or r.name)[:MAX_NAME]
         compile_id = self._owners.owner(r.compile_id, what, name)
+        self.book.unlabelled = self._owners.open
         if compile_id is not None:
             self.book.seen(compile_id, r.attempt)
             if r.compile_id is None and r.stack:
@@ -115,7 +117,7 @@ class TraceMapper:
             subgraph=piece,
             language=what.language,
             text=RecordText(payload, metadata, named),
-            inferred=["compile_id"] * (compile_id != r.compile_id)
+            inferred=["compile_id"] * (r.compile_id is None and compile_id is not None)
             + ["direction"] * heading.inferred
             + ["subgraph"] * assumed,
         )

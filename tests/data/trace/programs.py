@@ -105,6 +105,20 @@ elif case == "ddp":
     c = torch.compile(m)
     c(torch.randn(4, 1024)).sum().backward()
     dist.destroy_process_group()
+elif case == "reset":
+    f = torch.compile(lambda x: x.cos() + 1)
+    f(torch.randn(3))
+    f(torch.randn(4, 5))
+    torch._dynamo.reset()
+    g = torch.compile(lambda x: x.sin() + 2)
+    g(torch.randn(3, requires_grad=True)).sum().backward()
+    g(torch.randn(4, 5))
+    with torch.no_grad():
+        for n in (2, 3):
+            ep = torch.export.export(nn.Linear(n, n), (torch.randn(1, n),), strict=True)
+            torch._inductor.aoti_compile_and_package(ep)
+    h = torch.compile(lambda x: x.tan() + 3)
+    h(torch.randn(3))
 elif case == "skip":
     def inner(x):
         print("no")
