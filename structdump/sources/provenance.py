@@ -113,8 +113,8 @@ def source_lines(graph: str) -> dict[str, SourceFrame]:
 
 def lines_of(fragment: str, lines: Mapping[str, SourceFrame]) -> list[SourceFrame]:
     """Return the Python lines of the nodes in a kernel's graph fragment, each once, in order."""
-    frames = [lines[node] for node in _FRAGMENT_NODE.findall(fragment) if node in lines]
-    return [frame for place, frame in enumerate(frames) if frame not in frames[:place]]
+    frames = (lines[node] for node in _FRAGMENT_NODE.findall(fragment) if node in lines)
+    return list({(frame.file, frame.line): frame for frame in frames}.values())
 
 
 def ops_from_name(name: str, known: Mapping[str, str]) -> list[str]:
