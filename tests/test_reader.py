@@ -17,6 +17,7 @@ from sample_bundles import records, write_journal, write_small
 
 from structdump.bundle import codec, reader
 from structdump.bundle.limits import DEFAULT, Meter
+from structdump.bundle.model import Artifact
 from structdump.bundle.reader import LoadedBundle, head, load, verify
 from structdump.errors import (
     BundleError,
@@ -351,6 +352,16 @@ assert not {"torch", "depyf"} & sys.modules.keys()
 """
     out = subprocess.run([sys.executable, "-c", script, small], capture_output=True, check=True, text=True)
     assert out.stdout == "3 7 []\n"
+
+
+def test_an_artifact_is_a_model_like_any_other(small: Path) -> None:
+    artifact = load(small).artifacts[0]
+    fields = artifact.model_dump(exclude_none=True)
+    assert fields["name"] == "AFTER POST GRAD"
+    assert Artifact.model_validate(fields).model_dump() == artifact.model_dump()
+    assert json.loads(artifact.model_dump_json())["seq"] == 0
+    assert artifact.model_copy(update={"name": "other"}).text == artifact.text
+    assert "AFTER POST GRAD" in repr(artifact)
 
 
 def test_document_is_a_copy(small: Path) -> None:

@@ -98,8 +98,12 @@ class LoadedBundle:
         return f"<bundle {self.version} level={self.level} {counts}>"
 
     def _view(self, artifact: Artifact) -> ArtifactView:
-        view = ArtifactView.model_construct(artifact.model_fields_set, **artifact.__dict__)
-        view._bundle = self
+        # What model_construct does, without the 20 µs that it takes per artifact; the fields are shared.
+        view = ArtifactView.__new__(ArtifactView)
+        object.__setattr__(view, "__dict__", artifact.__dict__)
+        object.__setattr__(view, "__pydantic_fields_set__", artifact.model_fields_set)
+        object.__setattr__(view, "__pydantic_extra__", None)
+        object.__setattr__(view, "__pydantic_private__", {"_bundle": self})
         return view
 
     def document(self) -> Bundle:
