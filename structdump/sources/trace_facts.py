@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from structdump.bundle.codec import parse_record
+from structdump.bundle.codec import digest, parse_record
 from structdump.bundle.model import Function, SourceFrame, Subgraph
 from structdump.errors import CorruptError
 from structdump.sources import reasons
@@ -102,8 +102,8 @@ class Facts:
                 self.book.finished(event.compile_id)
         for name in CONFIGS:
             text = facts.get(name)
-            if isinstance(text, str) and text not in self._configs:
-                self._configs.add(text)
+            if isinstance(text, str) and (known := digest(text)) not in self._configs:
+                self._configs.add(known)
                 self._emit(Event("event", name, stage="torch_config", language="json", text=text))
         kept = {k: v for k, v in facts.items() if k not in CONFIGS and k not in CLOCKS}
         event.text = lambda: to_text(kept)
