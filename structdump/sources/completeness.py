@@ -5,6 +5,8 @@ from __future__ import annotations
 from structdump.bundle.model import Completeness, Verdict
 from structdump.sources.compiles import CompileBook
 
+#: What makes torch and vLLM compile everything anew; see the sources named at `verdict`.
+FRESH = {"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1", "VLLM_DISABLE_COMPILE_CACHE": "1"}
 CACHE_NAMES = {"fx_graph": "FX graph cache", "aot_autograd": "AOTAutograd cache"}
 
 TORCH_HINT = (
