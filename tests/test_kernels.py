@@ -359,6 +359,49 @@ def test_cut_and_damaged_output_code_never_raises(data):
     parse_output_code(text[:start] + noise + text[end:])
 
 
+LITERALS = st.recursive(
+    st.none()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=5)
+    | st.binary(max_size=3)
+    | st.complex_numbers(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=4,
+)
+KEYS = [
+    "size_hints",
+    "num_load",
+    "num_reduction",
+    "grid_type",
+    "extra_launcher_args",
+    "config_args",
+    "kernel_name",
+]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.fixed_dictionaries({}, optional=dict.fromkeys(KEYS, LITERALS)),
+    st.sampled_from(["template", "pointwise"]),
+)
+def test_decorators_that_hold_anything_never_raise(values, heuristic):
+    source = (
+        (
+            f"@triton_heuristics.{heuristic}(\n    size_hints={values.pop('size_hints', None)!r},\n"
+            f"    num_warps={values.get('num_load')!r},\n"
+            f"    inductor_meta={ {'grid_type': 'FixedGrid', **values}!r},\n)\n@triton.jit\ndef k(): pass\n"
+        )
+        .replace("\\", "\\\\")
+        .replace("'''", "")
+    )
+    code = parse_output_code(
+        f"k_0 = async_compile.triton('k', '''\n{source}''')\ndef call(args):\n    k_0.run(1, 2, 3)\n"
+    )
+    assert code.kernels[0].kernel.calls == 1
+    code.kernels[0].kernel.model_dump_json()
+
+
 @given(st.text())
 def test_any_text_never_raises(text):
     code = parse_output_code(text)

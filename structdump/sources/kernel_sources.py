@@ -35,6 +35,7 @@ _LITERAL = re.compile(r"(?P<prefix>[rRbBuUfF]{0,2})(?P<quotes>'''|\"\"\")")
 _DECORATOR = re.compile(
     r"^@(?:triton_heuristics\.)?(?P<name>\w+)\((?P<args>.*?)\)\s*^@triton\.jit", re.MULTILINE | re.DOTALL
 )
+_META = ("kernel_name", "extra_launcher_args", "max_autotune", "coordinate_descent_tuning")
 _TRITON_META = re.compile(r"^ *triton_meta=\{.*\},?[ ]*\n", re.MULTILINE)  # half of the text, and not needed
 
 
@@ -177,39 +178,32 @@ def _read_decorator(item: KernelSource) -> None:
     kernel = item.kernel
     kernel.heuristic = match["name"]
     kernel.size_hints = _size_hints(_value(arguments.get("size_hints")))
-    kernel.loads = _count(inductor.get("num_load"))
-    kernel.stores = _count(inductor.get("num_store"))
-    kernel.reductions = _count(inductor.get("num_reduction"))
-    kernel.grid = inductor.get("grid_type")
-    if match["name"] == "template" and isinstance(inductor.get("config_args"), dict):
+    kernel.loads = _count(_value(inductor.get("num_load")))
+    kernel.stores = _count(_value(inductor.get("num_store")))
+    kernel.reductions = _count(_value(inductor.get("num_reduction")))
+    kernel.grid = _text(_value(inductor.get("grid_type")))
+    chosen = _value(inductor.get("config_args")) if match["name"] == "template" else None
+    if isinstance(chosen, dict):
+        chosen |= {key: _value(arguments.get(key)) for key in ("num_warps", "num_stages")}
         kernel.best_config = {
-            **inductor["config_args"],
-            **{k: v for k in ("num_warps", "num_stages") if (v := _value(arguments.get(k))) is not None},
+            str(k): v if isinstance(v, (int, float, str)) else repr(v)
+            for k, v in chosen.items()
+            if v is not None
         }
     configs = arguments.get("configs")
-    item.meta = {
-        key: value
-        for key, value in (
-            ("kernel_name", inductor.get("kernel_name")),
-            ("extra_launcher_args", inductor.get("extra_launcher_args")),
-            ("reduction_hint", _dotted_tail(arguments.get("reduction_hint"))),
-            ("configs", len(configs.elts) if isinstance(configs, ast.List) else None),
-            ("max_autotune", inductor.get("max_autotune")),
-            ("coordinate_descent_tuning", inductor.get("coordinate_descent_tuning")),
-        )
-        if value is not None
-    }
+    item.meta = {key: value for key in _META if (value := _value(inductor.get(key))) is not None}
+    if isinstance(configs, ast.List):
+        item.meta["configs"] = len(configs.elts)
+    if hint := _dotted_tail(arguments.get("reduction_hint")):
+        item.meta["reduction_hint"] = hint
 
 
-def _entries(node: ast.expr | None) -> dict[str, Any]:
-    """Entries of a dict display that are plain literals; the others (`set()`, say) are left out."""
+def _entries(node: ast.expr | None) -> dict[str, ast.expr]:
+    """Entries of a dict display, not yet evaluated: most are not asked for, and some are no literals."""
     if not isinstance(node, ast.Dict):
         return {}
-    return {
-        str(key.value): _value(value)
-        for key, value in zip(node.keys, node.values, strict=True)
-        if isinstance(key, ast.Constant)
-    }
+    pairs = zip(node.keys, node.values, strict=True)
+    return {str(key.value): value for key, value in pairs if isinstance(key, ast.Constant)}
 
 
 def _value(node: ast.expr | None) -> Any:
@@ -229,6 +223,10 @@ def _size_hints(value: Any) -> dict[str, int] | None:
 
 def _count(value: Any) -> int | None:
     return value if isinstance(value, int) else None
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _dotted_tail(node: ast.expr | None) -> str | None:

@@ -166,8 +166,10 @@ def _count(code: OutputCode, calls: Iterable[_Call], lines: list[str]) -> None:
 def _set_grid(item: KernelSource, call: _Call) -> None:
     if call.grid is not None:
         item.kernel.grid = call.grid
-    elif item.kernel.grid == "FixedGrid" and (extra := item.meta.get("extra_launcher_args")):
-        item.kernel.grid = f"({', '.join(call.arguments[-len(extra) :])})"
+    elif item.kernel.grid == "FixedGrid":
+        extra = item.meta.get("extra_launcher_args")
+        if isinstance(extra, (list, tuple)) and extra:
+            item.kernel.grid = f"({', '.join(call.arguments[-len(extra) :])})"
 
 
 def _calls(tree: ast.Module, kernels: set[str]) -> Iterator[_Call]:
