@@ -17,16 +17,18 @@ if TYPE_CHECKING:
     from structdump.config import DumpConfig as DumpConfig
     from structdump.errors import StructdumpError as StructdumpError
     from structdump.sources.live import capture as capture
+    from structdump.sources.pack import pack as pack
 
 _HOMES = {
     "Bundle": ("structdump.bundle.reader", "LoadedBundle"),
     "DumpConfig": ("structdump.config", "DumpConfig"),
     "StructdumpError": ("structdump.errors", "StructdumpError"),
     "capture": ("structdump.sources.live", "capture"),
+    "pack": ("structdump.sources.pack", "pack"),
     "load": ("structdump.bundle.reader", "load"),
 }
 
-__all__ = ["Bundle", "DumpConfig", "StructdumpError", "__version__", "capture", "load"]
+__all__ = ["Bundle", "DumpConfig", "StructdumpError", "__version__", "capture", "load", "pack"]
 
 
 def __getattr__(name: str) -> Any:

@@ -37,7 +37,7 @@ def with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
         if settings.pop("no_redact", False):
             settings["redact"] = "0"
         if settings.get("every_pass") is True:
-            settings["every_pass"] = "1"
+            settings["every_pass"] = str(True)
         rest = {k: v for k, v in given.items() if k not in names}
         return command(settings=settings, **rest)
 

@@ -1,4 +1,4 @@
-"""`structdump verify`: is a bundle whole and consistent?"""
+"""`structdump verify`: whether bundles are whole and consistent."""
 
 from __future__ import annotations
 

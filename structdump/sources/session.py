@@ -20,6 +20,7 @@ from structdump.bundle.normal import normalise
 from structdump.bundle.redact import Redactor
 from structdump.bundle.writer import WriteResult, write_bundle
 from structdump.config import DumpConfig
+from structdump.errors import UsageError
 from structdump.select.policy import Policy
 from structdump.sources.compiles import CompileBook
 from structdump.sources.completeness import verdict
@@ -37,7 +38,8 @@ class Session:
     `fail` never raise; a full disk costs one warning and the rest of the capture, not the program.
 
     `target` and `wanted` are called once, at the first event: the path of the bundle, and whether
-    there is to be one. `seconds` is the time that hooks have spent for this session.
+    there is to be one. `notes` are further reasons for the verdict, and `partial` makes it so.
+    `seconds` is the time that hooks have spent for this session.
     """
 
     def __init__(
@@ -59,6 +61,8 @@ class Session:
         self.run.id = self.run.id or uuid.uuid4().hex
         self.run.started = self.run.started or _now()
         self.result: WriteResult | None = None
+        self.notes: list[str] = []
+        self.partial = False
         self.paused = False
         self.closed = False
         self.seconds = 0.0
@@ -171,7 +175,9 @@ class Session:
                     overwrite=self._overwrite,
                 )
                 self._journal.discard()
-            except Exception as error:  # noqa: BLE001 # the program's own exit comes first
+            except Exception as error:  # in a live capture the program's own exit comes first
+                if self._source != "live":
+                    raise
                 reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
                 warn(f"no bundle written: {reason}; {shown(self._journal.path)} holds the capture")
             return self.result
@@ -260,7 +266,9 @@ class Session:
             return False
         target = self._target()
         reasons = []
-        for path in (target, Path(tempfile.gettempdir()) / target.name):
+        # A running program that cannot write where it stands still gets its bundle.
+        spare = [Path(tempfile.gettempdir()) / target.name] if self._source == "live" else []
+        for path in (target, *spare):
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 self._journal = Journal.create(path.with_name(path.name + ".journal"))
@@ -271,6 +279,8 @@ class Session:
             break
         if self._journal is None:
             self.closed = True
+            if self._source != "live":
+                raise UsageError(f"cannot write {target}: {reasons[0]}")
             warn(f"no capture: cannot write to the output directory: {reasons[0]}")
             return False
         if reasons:
@@ -314,7 +324,7 @@ class Session:
             "environment": self._collect_environment(),
             "compiles": [self.redactor.value(c.model_dump(exclude_defaults=True)) for c in compiles],
             "completeness": {
-                **verdict(self.book).model_dump(exclude={"seen", "kept", "indexed", "dropped"}),
+                **self._verdict(),
                 "seen": sum(self.counts.values()),
                 "kept": self.counts["keep"],
                 "indexed": self.counts["index"],
@@ -326,6 +336,13 @@ class Session:
         }
         state["redactions"] = dict(self.redactor.counts)
         return state
+
+    def _verdict(self) -> dict[str, Any]:
+        found = verdict(self.book).model_dump(include={"verdict", "reasons", "hints"})
+        found["reasons"] += self.notes
+        if self.partial:
+            found["verdict"] = "partial"
+        return found
 
     def _write(self, record: dict[str, Any]) -> None:
         if self._journal is None:
