@@ -17,7 +17,7 @@ import itertools
 import os
 import tempfile
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +29,7 @@ from structdump.bundle.model import Bundle
 OPENING = b'"texts":{'
 FRAME = 1 << 20  # bytes before compression
 _THREADS = max(1, min(4, os.cpu_count() or 1))
-_IN_MEMORY = 16 << 20  # compressed bytes held before they go to a temporary file
+_IN_MEMORY = 2 << 20  # compressed bytes held before they go to a temporary file
 
 
 def closing(*, complete: bool) -> bytes:
@@ -116,7 +116,7 @@ class TextFrames:
         group.frames.append(frame)
         group.parts, group.digests, group.size = [], [], 0
         self._waiting.append((frame, self._compress(data)))
-        if len(self._waiting) > 2 * _THREADS:
+        if len(self._waiting) > _THREADS + 1:
             self._collect()
 
     def _collect(self) -> None:
@@ -130,10 +130,18 @@ class TextFrames:
         self._spool.seek(frame.at)
         return self._spool.read(frame.length)
 
-    def head(self, data: bytes) -> list[bytes]:
+    def head(self, pieces: Iterable[bytes]) -> Head:
         """Compress the head, in frames like the texts."""
-        parts = [self._compress(data[i : i + FRAME]) for i in range(0, len(data), FRAME)]
-        return [part.result() for part in parts]
+        parts, waiting, size, raw = [], list[bytes](), 0, 0
+        for piece in pieces:
+            waiting.append(piece)
+            size += len(piece)
+            if size >= FRAME:
+                parts.append(self._compress(b"".join(waiting)))
+                raw, size = raw + size, 0
+                waiting.clear()
+        parts.append(self._compress(b"".join(waiting)))
+        return Head([part.result() for part in parts], raw + size)
 
     def _compress(self, data: bytes) -> Future[bytes]:
         try:
@@ -144,18 +152,29 @@ class TextFrames:
             return future
 
 
-def head(bundle: Bundle) -> bytes:
-    """Return the JSON of everything before the texts, up to the comma before their key."""
+def head(bundle: Bundle) -> Iterator[bytes]:
+    """Yield the JSON of everything before the texts, up to the comma before their key."""
     fields = bundle.model_dump(by_alias=True, exclude_none=True, exclude={"artifacts", "texts", "complete"})
-    entries = {key: codec.dumps(value) for key, value in fields.items()}
-    # One at a time: what one artifact holds that JSON does not must not touch the others.
-    artifacts = b",".join(
-        codec.dumps(a.model_dump(by_alias=True, exclude_none=True)) for a in bundle.artifacts
-    )
-    entries["artifacts"] = b"[" + artifacts + b"]"
-    order = (field.alias or name for name, field in Bundle.model_fields.items())
-    lines = (b'"%b":%b,' % (key.encode(), entries[key]) for key in order if key in entries)
-    return b"{" + b"".join(lines)
+    start = b"{"
+    for name, field_ in Bundle.model_fields.items():
+        key = field_.alias or name
+        if key == "artifacts":
+            yield b'"artifacts":['
+            # One at a time: what one holds that JSON does not must not touch the others.
+            for index, artifact in enumerate(bundle.artifacts):
+                one = codec.dumps(artifact.model_dump(by_alias=True, exclude_none=True))
+                yield b"," + one if index else one
+            yield b"],"
+        elif key in fields:
+            yield b'%b"%b":%b,' % (start, key.encode(), codec.dumps(fields[key]))
+            start = b""
+
+
+class Head(NamedTuple):
+    """The head's frames, and its bytes before compression."""
+
+    frames: list[bytes]
+    raw: int
 
 
 class Laid(NamedTuple):
@@ -182,23 +201,21 @@ def lay_out(bundle: Bundle, frames: list[_Frame], texts: TextFrames, max_bytes: 
 
     def compressed(chosen: list[_Frame]) -> int:
         commas = max(0, len(chosen) - 1) * len(comma)
-        return fixed + sum(map(len, heads)) + sum(f.length for f in chosen) + commas
+        return fixed + sum(map(len, top.frames)) + sum(f.length for f in chosen) + commas
 
-    raw_head = head(bundle)
-    heads = texts.head(raw_head)
+    top = texts.head(head(bundle))
     chosen = frames
     if max_bytes is not None and compressed(frames) > max_bytes:
         chosen = _fitting(frames, max_bytes - compressed([]), len(comma))
         while True:
             _keep_only(bundle, {d for f in chosen for d in f.digests})
-            raw_head = head(bundle)
-            heads = texts.head(raw_head)
+            top = texts.head(head(bundle))
             if compressed(chosen) <= max_bytes or not chosen:
                 break
             chosen.pop()
 
     def pieces() -> Iterator[bytes]:
-        yield from heads
+        yield from top.frames
         yield opening
         for index, frame in enumerate(chosen):
             if index:
@@ -207,7 +224,7 @@ def lay_out(bundle: Bundle, frames: list[_Frame], texts: TextFrames, max_bytes: 
         yield end
 
     raw = sum(f.raw for f in chosen) + max(0, len(chosen) - 1)
-    raw += len(raw_head) + len(OPENING) + len(closing(complete=bundle.complete))
+    raw += top.raw + len(OPENING) + len(closing(complete=bundle.complete))
     return Laid(pieces(), compressed(chosen), raw, len(chosen) == len(frames))
 
 
