@@ -17,6 +17,7 @@ from sample_bundles import write_small
 
 from structdump.bundle.loaded import LoadedBundle
 from structdump.bundle.reader import load
+from structdump.cli import main
 from structdump.errors import BundleError, UsageError
 from structdump.report import html
 from structdump.report.html import render_html, write_html
@@ -231,3 +232,38 @@ def test_the_library_is_as_published() -> None:
     digest = hashlib.sha256(library).hexdigest()
     assert digest == "40d86d4aa35d6de70b4f710cc8766fc48ddb006b4a8843f71349ffb3dcedb002"
     assert "MIT License" in (TEMPLATES / "vendor/diff-sequences.LICENSE").read_text()
+
+
+def test_the_command_writes_a_report_and_keeps_what_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = write_small(tmp_path)
+    assert main(["html", str(source)]) == 0
+    assert capsys.readouterr().out == "small.html\n"
+    assert Page((tmp_path / "small.html").read_text()).contents["title"] == "train · structdump"
+    assert main(["html", str(source)]) == 2
+    assert "--force" in capsys.readouterr().err
+    assert main(["html", str(source), str(source), "-o", "two.html"]) == 0
+    sides = head(Page((tmp_path / "two.html").read_text()))["sides"]
+    assert [side["name"] for side in sides] == ["small.json.zst"] * 2
+    assert main(["html", str(source), "-o", "absent/report.html"]) == 2
+    assert "absent/report.html cannot be written" in capsys.readouterr().err
+    (tmp_path / "damaged.json.zst").write_bytes(source.read_bytes()[:-9])
+    assert main(["html", "damaged.json.zst"]) == 3
+    assert not (tmp_path / "damaged.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("a.json.zst", "a.html"),
+        ("a.json", "a.html"),
+        ("a.json.zst.journal", "a.html"),
+        ("trace.log", "trace.html"),
+        ("rank_0", "rank_0.html"),
+        (".json", "report.html"),
+    ],
+)
+def test_a_report_is_called_after_its_bundle(given: str, expected: str) -> None:
+    assert html.file_name(Path("runs") / given) == expected

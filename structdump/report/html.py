@@ -12,6 +12,7 @@ import base64
 import contextlib
 import hashlib
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from functools import lru_cache
@@ -27,6 +28,7 @@ from structdump.errors import UsageError
 from structdump.report.html_payload import pairs, side
 from structdump.report.html_texts import TextPack, squeeze
 
+_ENDING = re.compile(r"(\.json)?(\.zst|\.gz|\.zip|\.log)?(\.journal)?$")
 _TEMPLATES = Path(__file__).parent / "templates"
 _STYLES = ("base", "layout", "tree", "text", "tables", "views")
 # Later files use the names that earlier ones define; all share one scope.
@@ -106,6 +108,14 @@ def write_html(
             Path(part).unlink()
         raise
     return size
+
+
+def file_name(bundle: Path) -> str:
+    """Return what the report of a bundle is called, unless told: the bundle's name with `.html`.
+
+    Example: `file_name(Path("runs/train.json.zst")) == "train.html"`
+    """
+    return f"{_ENDING.sub('', bundle.name) or 'report'}.html"
 
 
 def _template() -> jinja2.Template:
