@@ -64,9 +64,8 @@ def lines_of(difference: Difference) -> Iterator[Text]:
 def _side(side: Side) -> str:
     rank = f" rank {side.rank}" if side.rank is not None else ""
     cut = ", cut short" if side.complete is False else ""
-    return printable(
-        f"{side.program or 'unnamed'}{rank}: torch {side.torch or '?'}, level {side.level}, {side.verdict}{cut}"
-    )
+    torch = f"torch {side.torch or '?'}"
+    return printable(f"{side.program or 'unnamed'}{rank}: {torch}, level {side.level}, {side.verdict}{cut}")
 
 
 def _section(title: str, rows: Sequence[Text], limit: int = _ITEMS) -> Iterator[Text]:
@@ -95,6 +94,8 @@ def _arrow(before: str, a: Any, b: Any, absent: str = "none") -> Text:
 
 
 def _short(value: Any, absent: str) -> str:
+    if isinstance(value, list):
+        value = "; ".join(map(str, value)) or None
     text = absent if value is None else printable(value)
     return text if len(text) <= _VALUE else text[: _VALUE - 1] + "…"
 
@@ -124,10 +125,13 @@ def _compile(compiled: CompileDifference) -> Iterator[Text]:
 
 def _first(first: StageDifference) -> Iterator[Text]:
     label = printable(first.stage.label)
-    seqs = f"  [A {first.stage.seq_a}, B {first.stage.seq_b}]"
-    yield Text("  the graphs part at ") + Text(label, style="bold yellow") + Text(seqs, style="dim")
+    if first.shown is not None:
+        label += " (only in A)" if first.stage.seq_b is None else " (only in B)"
+    yield Text("  the graphs part at ") + Text(label, style="bold yellow")
     if first.last_same is not None:
         yield Text(printable(f"  the same up to {first.last_same.label}"))
+    if first.shown is not None:
+        yield Text(printable(f"  compared after {first.shown.label}"))
     for what in first.between[:_ITEMS]:
         yield Text(printable(f"  between: {what}"), style="dim")
     if first.same_as is not None:
@@ -160,7 +164,7 @@ def _marked(lines: Iterable[str], limit: int, more: int = 0) -> Iterator[Text]:
         yield Text("    " + printable(line), style=_STYLES.get(line[:1], ""))
     more += max(0, len(lines) - limit)
     if more:
-        yield Text(f"    … and {more} more lines (--json has the first of them)", style="dim")
+        yield Text(f"    … and {more} more lines", style="dim")
 
 
 def _kernels(kernels: Sequence[KernelDifference]) -> Iterator[Text]:

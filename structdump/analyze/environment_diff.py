@@ -1,0 +1,67 @@
+"""What differs between two environments, and what the differences do not concern."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from structdump.analyze.canon import plain
+from structdump.analyze.difference import Change
+from structdump.bundle.model import Environment
+
+# Where files go, how structdump is set up, which rank this is: they change nothing that is compiled.
+_IRRELEVANT = re.compile(
+    r"STRUCTDUMP_.*|PYTHONHASHSEED|TORCH_TRACE|TORCH_LOGS_OUT|.*_(?:CACHE_|DUMP_|DEBUG_|LOG_)?DIR|.*_OUT"
+    r"|(?:LOCAL_)?RANK|OMPI_.*|TORCHELASTIC_.*|\w*TENSOR_DATA_PTR"
+)
+
+
+def diff_environments(a: Environment, b: Environment) -> list[Change]:
+    """Return versions, devices, torch settings and variables that differ, the weightiest first.
+
+    Example: `diff_environments(x.environment, y.environment)[0].what == "torch"`
+    """
+    found = list(_mapping("", a.versions, b.versions, skip={"structdump"}))
+    for what in ("os", "cpu", "cpu_count"):
+        found += _values(what, getattr(a, what), getattr(b, what))
+    found += _values("devices", _devices(a), _devices(b))
+    found += _mapping("", a.drivers, b.drivers)
+    for module in sorted(a.configs.keys() | b.configs.keys()):
+        name = module.removesuffix(".config")
+        found += _mapping(f"{name}: ", a.configs.get(module, {}), b.configs.get(module, {}))
+    skip = {name for name in a.variables.keys() | b.variables.keys() if _IRRELEVANT.fullmatch(name)}
+    found += _mapping("$", a.variables, b.variables, skip=skip)
+    found += _mapping("", a.extra, b.extra)
+    return found
+
+
+def _devices(environment: Environment) -> list[str]:
+    return [f"{d.name} ({d.capability})" if d.capability else d.name for d in environment.devices]
+
+
+def _mapping(
+    prefix: str, a: Mapping[str, Any], b: Mapping[str, Any], skip: set[str] | frozenset[str] = frozenset()
+) -> Iterator[Change]:
+    for key in [*a, *(k for k in b if k not in a)]:
+        if key not in skip:
+            yield from _values(prefix + key, a.get(key), b.get(key))
+
+
+def _values(what: str, a: Any, b: Any) -> Iterator[Change]:
+    if comparable(a) != comparable(b):
+        yield Change("env", what, a, b)
+
+
+def comparable(value: Any) -> Any:
+    """Return a value without what `canon.plain` takes out of texts, in all its strings.
+
+    Example: `comparable({"dir": "/tmp/a"}) == comparable({"dir": "/home/alex/a"})`
+    """
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, Mapping):
+        return {str(k): comparable(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [comparable(v) for v in value]
+    return value

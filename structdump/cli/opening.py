@@ -1,0 +1,33 @@
+"""Opening what people have: bundles and journals as they are, dump directories and logs packed first."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from structdump.bundle.loaded import LoadedBundle
+
+
+def opened(path: Path) -> LoadedBundle:
+    """Open a bundle or a journal; pack a directory or a TORCH_TRACE log, at level full, and open that.
+
+    Raises what `structdump.load` raises if it is neither, and SourceError for a directory of several ranks.
+    """
+    from structdump.bundle.reader import load
+    from structdump.errors import NotABundleError, SourceError
+
+    try:
+        return load(path)
+    except NotABundleError:
+        if not path.exists() or (path.is_file() and path.suffix != ".log"):
+            raise
+    from structdump.sources.pack import pack
+
+    with tempfile.TemporaryDirectory(prefix="structdump-") as directory:
+        packed = pack([path], directory, level="full")
+        if len(packed) != 1:
+            names = ", ".join(p.name for p in packed)
+            raise SourceError(f"{path} holds {len(packed)} ranks; pack it and name two bundles: {names}")
+        return load(packed[0].read_bytes())
