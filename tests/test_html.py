@@ -224,6 +224,16 @@ def test_every_file_of_the_templates_is_used_and_none_writes_markup() -> None:
         assert len(text.splitlines()) <= 300 or path.parent.name == "vendor", path
 
 
+def test_the_scripts_share_one_scope_without_a_clash() -> None:
+    found = [
+        name
+        for path in TEMPLATES.glob("js/*.js")
+        for name in re.findall(r"^(?:async function|function|const|let|class) (\w+)", path.read_text(), re.M)
+    ]
+    assert len(found) > 100
+    assert sorted(found) == sorted(set(found))
+
+
 def test_the_library_is_as_published() -> None:
     library = (
         TEMPLATES / "vendor/diff-sequences.js"

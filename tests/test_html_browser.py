@@ -434,6 +434,7 @@ def test_two_bundles_stand_side_by_side(open_report: Opener, tmp_path: Path) -> 
     report = open_report(a, b)
     report.title("Two bundles, side by side")
     expect(report.main.get_by_role("table", name="Compiles")).to_contain_text("Time B")
+    expect(report.main.locator(".partings li")).to_have_text("0/0 forward: post_grad · inference")
     side = report.page.locator("#side")
     side.locator("summary", has_text="forward").click(position={"x": 8, "y": 10})
     expect(side.locator("a.stage", has=report.page.locator(".badge", has_text="≠"))).to_have_count(1)

@@ -30,13 +30,14 @@ from structdump.report.html_texts import TextPack, squeeze
 
 _ENDING = re.compile(r"(\.json)?(\.zst|\.gz|\.zip|\.log)?(\.journal)?$")
 _TEMPLATES = Path(__file__).parent / "templates"
-_STYLES = ("base", "layout", "tree", "text", "tables", "views")
+_STYLES = ("base", "layout", "tree", "text", "tables", "views", "reading", "source", "timeline")
 # Later files use the names that earlier ones define; all share one scope.
 _SCRIPTS = (
     "dom", "numbers", "store", "model", "lineage", "compare", "theme",
     "tokens", "graph", "lines", "text_view", "diff", "diff_view",
     "table", "bars", "tree", "sources", "links",
-    "overview", "compile", "facts", "stage", "kernels", "tuning", "timeline", "source", "search", "artifacts",
+    "environment", "omissions", "overview", "compile", "facts", "stage",
+    "kernels", "tuning", "timeline", "source", "search", "artifacts",
     "router", "keys", "main",
 )  # fmt: skip
 

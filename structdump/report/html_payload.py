@@ -10,7 +10,7 @@ from structdump.bundle.loaded import ArtifactView, LoadedBundle
 from structdump.bundle.model import Bundle
 from structdump.errors import BundleError
 from structdump.levels import LEVELS, cell
-from structdump.report.pairs import pair_artifacts, pair_compiles
+from structdump.report.pairs import pair_bundles
 from structdump.report.timeline import timeline
 
 _HEAD = {
@@ -33,9 +33,8 @@ def side(bundle: LoadedBundle, name: str) -> dict[str, Any]:
 
 
 def pairs(a: LoadedBundle, b: LoadedBundle) -> dict[str, Any]:
-    """Return which compiles and artifacts of two bundles answer to each other, as pairs of indexes."""
-    compiles = pair_compiles(a, b)
-    return {"compiles": compiles, "artifacts": pair_artifacts(a, b, compiles)}
+    """Return what of two bundles answers to what; see `Pairs`."""
+    return pair_bundles(a, b)._asdict()
 
 
 def _artifact(artifact: ArtifactView) -> dict[str, Any]:

@@ -1,14 +1,17 @@
-"""Which compile and which stage of one bundle answers to which of another: by function, order and name."""
+"""What of one bundle answers to what of another, and whether the two are the same, for a page with both."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
-from structdump.bundle.loaded import LoadedBundle
-from structdump.bundle.model import Artifact, Compile
+from structdump.analyze.compile_pairs import CompileSide, pair_compiles
+from structdump.analyze.kernel_diff import pair_kernels
+from structdump.analyze.stage_diff import diff_stages
+from structdump.bundle.loaded import ArtifactView, LoadedBundle
+from structdump.bundle.model import Artifact
 
 T = TypeVar("T")
 Pair = tuple[int | None, int | None]
@@ -16,31 +19,35 @@ Pair = tuple[int | None, int | None]
 _NUMBER = re.compile(r"\d+")
 
 
-def pair_compiles(a: LoadedBundle, b: LoadedBundle) -> list[Pair]:
-    """Pair the compiles of two bundles: the n-th of a function with the n-th of the same function.
+class Pairs(NamedTuple):
+    """Indexes into `compiles` and into `artifacts` of two bundles; None where one has nothing like it.
 
-    Returns indexes into `compiles`; None on one side where the other bundle has nothing like it.
+    The third of an artifact pair is how its texts compare if names and paths don't count: `same`,
+    `alike` (by counts of ops), `differs` or `unknown`; None where whether texts are equal has to do.
     """
-    return align(a.compiles, b.compiles, _compile_key)
+
+    compiles: list[Pair]
+    artifacts: list[tuple[int | None, int | None, str | None]]
 
 
-def pair_artifacts(a: LoadedBundle, b: LoadedBundle, compiles: Iterable[Pair]) -> list[Pair]:
-    """Pair the artifacts within each pair of compiles, and those of no compile; bulk telemetry is left out.
+def pair_bundles(a: LoadedBundle, b: LoadedBundle) -> Pairs:
+    """Pair compiles by function and order, and in them stages, kernels and all else but telemetry.
 
-    Returns indexes into `artifacts`.
+    Compiles, stages and kernels are paired as `structdump diff` pairs them.
+
+    Example: `pair_bundles(structdump.load("a.json.zst"), structdump.load("b.json.zst")).compiles`
     """
-    ids: list[tuple[str | None, str | None]] = [(None, None)]
-    ids += [
-        (None if i is None else a.compiles[i].id, None if j is None else b.compiles[j].id)
-        for i, j in compiles
-    ]
-    of_a, of_b = _by_compile(a), _by_compile(b)
-    out: list[Pair] = []
-    for number, (id_a, id_b) in enumerate(ids):
-        left = of_a.get(id_a, []) if number == 0 or id_a is not None else []
-        right = of_b.get(id_b, []) if number == 0 or id_b is not None else []
-        pairs = align([a.artifacts[i] for i in left], [b.artifacts[j] for j in right], _artifact_key)
-        out += [(None if i is None else left[i], None if j is None else right[j]) for i, j in pairs]
+    compiles = {id(c): i for side in (a, b) for i, c in enumerate(side.compiles)}
+    artifacts = {id(x): i for side in (a, b) for i, x in enumerate(side.artifacts)}
+    out = Pairs([], [])
+    for left, right in pair_compiles(a, b):
+        records = [side.record if side else None for side in (left, right)]
+        if any(records):
+            i, j = (compiles[id(c)] if c else None for c in records)
+            out.compiles.append((i, j))
+        for one, other, answer in _pair_artifacts(left, right):
+            place = (artifacts[id(x)] if x is not None else None for x in (one, other))
+            out.artifacts.append((*place, answer))  # type: ignore[arg-type] # two of them
     return out
 
 
@@ -70,6 +77,28 @@ def align(a: Sequence[T], b: Sequence[T], key: Callable[[T], Hashable]) -> list[
     return out
 
 
+Row = tuple[ArtifactView | None, ArtifactView | None, str | None]
+
+
+def _pair_artifacts(left: CompileSide | None, right: CompileSide | None) -> Iterator[Row]:
+    a, b = (side.artifacts if side else [] for side in (left, right))
+    done: set[int] = set()
+    for row in diff_stages(a, b).rows:
+        done.update(id(x) for x in (row.a, row.b) if x is not None)
+        yield row.a, row.b, row.answer
+    for direction in dict.fromkeys(x.direction for x in [*a, *b] if x.kind == "kernel"):
+        mine, theirs = (
+            [x for x in side if x.kind == "kernel" and x.direction == direction] for side in (a, b)
+        )
+        for one, other in pair_kernels(mine, theirs):
+            pair = (one.artifact if one else None, other.artifact if other else None)
+            done.update(id(x) for x in pair if x is not None)
+            yield (*pair, "same" if one and other and one.source and one.source == other.source else None)
+    rest_a, rest_b = ([x for x in side if x.kind != "trace" and id(x) not in done] for side in (a, b))
+    for i, j in align(rest_a, rest_b, _key):
+        yield None if i is None else rest_a[i], None if j is None else rest_b[j], None
+
+
 def _numbered(items: Sequence[T], key: Callable[[T], Hashable]) -> list[Hashable]:
     seen: Counter[Hashable] = Counter()
     out: list[Hashable] = []
@@ -80,27 +109,9 @@ def _numbered(items: Sequence[T], key: Callable[[T], Hashable]) -> list[Hashable
     return out
 
 
-def _compile_key(record: Compile) -> Hashable:
-    return record.function.name if record.function else None
-
-
-def _artifact_key(artifact: Artifact) -> Hashable:
-    """Kernels go by their name; other names lose their counters, which depend on what ran before."""
-    if artifact.kernel is not None:
-        name = artifact.kernel.name
-    elif artifact.kind == "graph" and artifact.stage:
-        name = ""
-    else:
-        name = _NUMBER.sub("#", artifact.name)
+def _key(artifact: Artifact) -> Hashable:
+    """Names lose their counters, which depend on what ran before."""
+    name = artifact.kernel.name if artifact.kernel else _NUMBER.sub("#", artifact.name)
     piece = artifact.subgraph
     place = (piece.index, piece.name, tuple(piece.range or ())) if piece else None
     return artifact.kind, artifact.stage, name, artifact.phase, artifact.direction, place
-
-
-def _by_compile(bundle: LoadedBundle) -> dict[str | None, list[int]]:
-    known = {record.id for record in bundle.compiles}
-    out: dict[str | None, list[int]] = {}
-    for i, artifact in enumerate(bundle.artifacts):
-        if artifact.kind != "trace":
-            out.setdefault(artifact.compile_id if artifact.compile_id in known else None, []).append(i)
-    return out

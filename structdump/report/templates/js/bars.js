@@ -4,7 +4,12 @@ function bar(value, largest, label) {
   if (typeof value !== "number") return null;
   const fill = h("span", { class: "fill", "aria-hidden": "true" });
   fill.style.width = `${largest > 0 ? Math.max(1, (100 * value) / largest) : 0}%`;
-  return h("span", { class: "bar" }, h("span", { class: "track", "aria-hidden": "true" }, fill), h("span", { class: "amount" }, label));
+  return h(
+    "span",
+    { class: "bar" },
+    h("span", { class: "track", "aria-hidden": "true" }, fill),
+    h("span", { class: "amount" }, label),
+  );
 }
 
 function largest(rows, value) {
@@ -23,7 +28,10 @@ const STATES = {
 };
 
 function mark(state) {
-  return [h("i", { class: `mark ${state}`, "aria-hidden": "true" }), STATES[state] ? unseen(`${STATES[state]}: `) : null];
+  return [
+    h("i", { class: `mark ${state}`, "aria-hidden": "true" }),
+    STATES[state] ? unseen(`${STATES[state]}: `) : null,
+  ];
 }
 
 const STATUSES = { ok: "ok", failed: "failed", fell_back: "fell back", skipped: "skipped", unfinished: "unfinished" };

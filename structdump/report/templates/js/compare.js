@@ -20,8 +20,8 @@ function artifactRows() {
   if (!Model.rows) {
     if (comparing()) {
       const [left, right] = Model.sides;
-      Model.rows = Model.pairs.artifacts.map(([i, j]) =>
-        pairUp({ a: pick(left.artifacts, i), b: pick(right.artifacts, j) }),
+      Model.rows = Model.pairs.artifacts.map(([i, j, answer]) =>
+        pairUp({ a: pick(left.artifacts, i), b: pick(right.artifacts, j), answer }),
       );
     } else Model.rows = Model.sides[0].artifacts.map((a) => ({ a, b: null }));
     Model.byCompile = new Map();
@@ -53,12 +53,21 @@ function pairUp(row) {
   return row;
 }
 
-// "same", "differs", "only A", "only B", or null where there is nothing to tell: no comparison, no texts.
+// "same" (names and paths don't count), "differs", "only A", "only B", or null where there is nothing to tell.
 function verdictOf(row) {
   if (!comparing()) return null;
   if (!row.b) return "only A";
   if (!row.a) return "only B";
-  if (row.a.digest && row.b.digest) return row.a.digest === row.b.digest ? "same" : "differs";
-  if (row.a.ops && row.b.ops) return opChanges(row.a, row.b).length ? "differs" : null;
-  return null;
+  if (row.answer === "same" || row.answer === "alike") return "same";
+  if (row.answer) return row.answer === "differs" ? "differs" : null;
+  return row.a.digest && row.b.digest ? (row.a.digest === row.b.digest ? "same" : "differs") : null;
+}
+
+// For each compile that both have, the first stage where the graphs differ, with what follows it.
+function partings() {
+  return compileRows().flatMap((row) => {
+    if (!row.a || !row.b) return [];
+    const differing = rowsOf(row).filter((r) => r.a && isStage(r.a) && verdictOf(r) === "differs");
+    return differing.length ? [{ compile: row.a, row: differing[0], more: differing.length - 1 }] : [];
+  });
 }

@@ -29,7 +29,10 @@ function ends(aLength, bLength, same) {
   while (head < short && same(head, head)) head++;
   let tail = 0;
   while (tail < short - head && same(aLength - 1 - tail, bLength - 1 - tail)) tail++;
-  return [[head, 0, 0], [tail, aLength - tail, bLength - tail]].filter(([length]) => length);
+  return [
+    [head, 0, 0],
+    [tail, aLength - tail, bLength - tail],
+  ].filter(([length]) => length);
 }
 
 // Lines as numbers, equal for equal lines; `loose` leaves out the counters of names, and comments.

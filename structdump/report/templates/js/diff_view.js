@@ -12,7 +12,10 @@ function diffView(left, right, options) {
   const { rows, rough } = diffLines(a.lines, b.lines, options.loose);
   const { gone, added } = countChanges(rows);
   const root = h("div", {
-    class: `diff ${options.split ? "split" : "unified"}`, tabindex: "0", role: "region", "aria-label": "Differences",
+    class: `diff ${options.split ? "split" : "unified"}`,
+    tabindex: "0",
+    role: "region",
+    "aria-label": "Differences",
   });
   root.style.setProperty("--digits", `${String(Math.max(a.lines.length, b.lines.length)).length}ch`);
   const draw = (row) => (options.split ? splitRow(row, a, b) : unifiedRows(row, a, b));
@@ -27,7 +30,9 @@ function diffView(left, right, options) {
     return blocks.root;
   };
   const fold = (hidden) => {
-    const open = button(`${plural(hidden.length, "unchanged line")}`, () => open.replaceWith(put(hidden)), { class: "fold" });
+    const open = button(`${plural(hidden.length, "unchanged line")}`, () => open.replaceWith(put(hidden)), {
+      class: "fold",
+    });
     return open;
   };
   root.append(gone || added ? put(foldSame(rows)) : h("p", { class: "empty" }, "No differences."));
@@ -45,9 +50,12 @@ function splitRow(row, a, b) {
   const words = row.kind === "changed" ? diffWords(a.lines[row.a], b.lines[row.b]) : null;
   const same = row.kind === "same";
   return [
-    h("div", { class: "pair" },
+    h(
+      "div",
+      { class: "pair" },
       cell(a, row.a, same ? "same" : "gone", words && words.left),
-      cell(b, row.b, same ? "same" : "new", words && words.right)),
+      cell(b, row.b, same ? "same" : "new", words && words.right),
+    ),
   ];
 }
 

@@ -1,18 +1,33 @@
 // The keyboard.
 
 const KEYS = [
-  ["n", "next stage or pass"], ["p", "previous stage or pass"], ["N", "next one that changed the graph"], ["P", "previous one that changed the graph"],
-  ["d", "text or diff"], ["/", "search"], ["↑ ↓", "next or previous line, once one is chosen"], ["Esc", "close"], ["?", "this help"],
+  ["n", "next stage or pass"],
+  ["p", "previous stage or pass"],
+  ["N", "next one that changed the graph"],
+  ["P", "previous one that changed the graph"],
+  ["d", "text or diff"],
+  ["/", "search"],
+  ["↑ ↓", "next or previous line, once one is chosen"],
+  ["Esc", "close"],
+  ["?", "this help"],
 ];
 
 function startKeys() {
   const help = document.getElementById("help");
-  help.append(h("h2", { id: "help-title" }, "Keyboard"), h("dl", {}, KEYS.map(([key, text]) => h("div", {}, h("dt", {}, h("kbd", {}, key)), h("dd", {}, text)))),
-    button("Close", () => help.close(), { class: "quiet" }));
+  help.append(
+    h("h2", { id: "help-title" }, "Keyboard"),
+    h(
+      "dl",
+      {},
+      KEYS.map(([key, text]) => h("div", {}, h("dt", {}, h("kbd", {}, key)), h("dd", {}, text))),
+    ),
+    button("Close", () => help.close(), { class: "quiet" }),
+  );
   document.getElementById("keys").addEventListener("click", () => help.showModal());
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") closeAll();
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea, dialog[open]")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea, dialog[open]"))
+      return;
     const action = ACTIONS[event.key];
     if (!action) return;
     event.preventDefault();

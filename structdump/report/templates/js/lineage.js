@@ -20,7 +20,11 @@ function defaultBase(artifact) {
   const before = all.slice(0, all.indexOf(artifact)).reverse();
   const found = before.find(
     (a) =>
-      kinds.has(a.kind) && changedOf(a) !== false && a.phase !== "before" && Store.has(a.digest) && inLineage(a, artifact),
+      kinds.has(a.kind) &&
+      changedOf(a) !== false &&
+      a.phase !== "before" &&
+      Store.has(a.digest) &&
+      inLineage(a, artifact),
   );
   return found || sameInEarlierCompile(artifact);
 }
@@ -41,8 +45,12 @@ function sameInEarlierCompile(artifact) {
 function sameRole(a, b) {
   const named = b.kernel || b.kind === "pass" || !b.stage;
   return (
-    a.kind === b.kind && a.stage === b.stage && a.phase === b.phase && a.direction === b.direction &&
-    JSON.stringify(placeOf(a)) === JSON.stringify(placeOf(b)) && (!named || artifactName(a) === artifactName(b))
+    a.kind === b.kind &&
+    a.stage === b.stage &&
+    a.phase === b.phase &&
+    a.direction === b.direction &&
+    JSON.stringify(placeOf(a)) === JSON.stringify(placeOf(b)) &&
+    (!named || artifactName(a) === artifactName(b))
   );
 }
 

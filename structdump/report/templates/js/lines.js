@@ -58,9 +58,13 @@ function sourceLink(place, context) {
 
 function rest(line) {
   const left = line.length - SHOWN;
-  const more = button(`… ${number(left)} more characters`, () => {
-    more.replaceWith(h("span", { class: "rest" }, line.slice(SHOWN)));
-  }, { class: "more" });
+  const more = button(
+    `… ${number(left)} more characters`,
+    () => {
+      more.replaceWith(h("span", { class: "rest" }, line.slice(SHOWN)));
+    },
+    { class: "more" },
+  );
   return more;
 }
 

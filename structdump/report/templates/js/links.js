@@ -14,7 +14,9 @@ function fragmentNodes(kernel) {
 function kernelsAfter(artifact) {
   return siblings(artifact).filter(
     (a) =>
-      a.kind === "kernel" && a.kernel && samePlace(artifact, a) &&
+      a.kind === "kernel" &&
+      a.kernel &&
+      samePlace(artifact, a) &&
       (!artifact.direction || artifact.direction === "joint" || !a.direction || a.direction === artifact.direction),
   );
 }
@@ -56,7 +58,8 @@ async function graphLinesOf(kernel, { op, node }) {
   for (const artifact of graphsBehind(kernel)) {
     const text = await Store.text(artifact.digest);
     const entries = readGraph(text.split("\n"));
-    const fits = (entry) => entry && entry.name && (node ? entry.name === node : entry.op && bareOp(entry.op) === bareOp(op));
+    const fits = (entry) =>
+      entry && entry.name && (node ? entry.name === node : entry.op && bareOp(entry.op) === bareOp(op));
     let lines = entries.flatMap((entry, i) => (fits(entry) ? [i] : []));
     const exact = lines.filter((i) => stated.includes(entries[i].name));
     if (exact.length) lines = exact;
@@ -68,14 +71,25 @@ async function graphLinesOf(kernel, { op, node }) {
 // A button that looks for the lines when it is pressed, and goes there.
 function graphLink(kernel, wanted) {
   const name = wanted.op || wanted.node;
-  const link = button(name, async () => {
-    const found = await graphLinesOf(kernel, wanted);
-    if (found) location.hash = stageLink(found.artifact, { mode: "text", lines: found.lines.slice(0, 200).map((i) => i + 1).join(",") });
-    else {
-      link.disabled = true;
-      link.append(h("small", {}, " in no graph kept here"));
-      say(`${name} is in no graph that this report holds`);
-    }
-  }, { class: "chip mono" });
+  const link = button(
+    name,
+    async () => {
+      const found = await graphLinesOf(kernel, wanted);
+      if (found)
+        location.hash = stageLink(found.artifact, {
+          mode: "text",
+          lines: found.lines
+            .slice(0, 200)
+            .map((i) => i + 1)
+            .join(","),
+        });
+      else {
+        link.disabled = true;
+        link.append(h("small", {}, " in no graph kept here"));
+        say(`${name} is in no graph that this report holds`);
+      }
+    },
+    { class: "chip mono" },
+  );
   return link;
 }

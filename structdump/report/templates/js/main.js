@@ -38,7 +38,9 @@ async function start() {
     window.addEventListener("hashchange", () => showRoute());
     document.documentElement.dataset.ready = "1";
   } catch (error) {
-    document.getElementById("main").replaceChildren(emptyPage("This report cannot be opened", String(error && error.message)));
+    document
+      .getElementById("main")
+      .replaceChildren(emptyPage("This report cannot be opened", String(error && error.message)));
   }
 }
 

@@ -8,7 +8,13 @@ function searchPage(query) {
   const wanted = (query.get("q") || "").trim();
   const page = h("article", {}, h("h1", {}, "Search"));
   if (!wanted) {
-    page.append(h("p", { class: "muted" }, "Type in the box at the top: names of stages, passes, kernels, ops and functions are searched, and all texts."));
+    page.append(
+      h(
+        "p",
+        { class: "muted" },
+        "Type in the box at the top: names of stages, passes, kernels, ops and functions are searched, and all texts.",
+      ),
+    );
     return page;
   }
   const state = h("p", { class: "facts", role: "status" });
@@ -23,12 +29,33 @@ async function searchAll(wanted, { page, state, names, texts }) {
   const low = wanted.toLowerCase();
   const all = Model.sides.flatMap((side) => side.artifacts);
   const named = all.filter((a) => a.kind !== "trace" && nameText(a).includes(low));
-  const compiles = Model.sides.flatMap((s) => s.compiles).filter((c) => `${c.id} ${compileName(c)}`.toLowerCase().includes(low));
+  const compiles = Model.sides
+    .flatMap((s) => s.compiles)
+    .filter((c) => `${c.id} ${compileName(c)}`.toLowerCase().includes(low));
   if (compiles.length + named.length) names.before(h("h2", {}, "Names"));
   names.append(
-    ...compiles.slice(0, 20).map((c) => h("li", {}, h("a", { href: `#/compile/${c.ref}` }, h("span", { class: "mono" }, c.id), ` ${cut(compileName(c), 100)}`), h("span", { class: "muted" }, " compile"))),
-    ...named.slice(0, 50).map((a) => h("li", {}, h("a", { href: stageLink(a) }, placeName(a)), h("span", { class: "muted" }, ` ${a.kind.replace("_", " ")}${a.direction ? ` · ${a.direction}` : ""}`))),
-    ...(named.length > 50 ? [h("li", { class: "muted" }, `and ${number(named.length - 50)} more`)] : []));
+    ...compiles
+      .slice(0, 20)
+      .map((c) =>
+        h(
+          "li",
+          {},
+          h("a", { href: `#/compile/${c.ref}` }, h("span", { class: "mono" }, c.id), ` ${cut(compileName(c), 100)}`),
+          h("span", { class: "muted" }, " compile"),
+        ),
+      ),
+    ...named
+      .slice(0, 50)
+      .map((a) =>
+        h(
+          "li",
+          {},
+          h("a", { href: stageLink(a) }, placeName(a)),
+          h("span", { class: "muted" }, ` ${a.kind.replace("_", " ")}${a.direction ? ` · ${a.direction}` : ""}`),
+        ),
+      ),
+    ...(named.length > 50 ? [h("li", { class: "muted" }, `and ${number(named.length - 50)} more`)] : []),
+  );
   if (low.length < LEAST) {
     state.textContent = "Two characters or more are looked for in texts as well.";
     return;
@@ -86,8 +113,24 @@ function matchesIn(text, matcher) {
 
 function resultItem(artifacts, hit, wanted) {
   const [first, ...others] = artifacts;
-  return h("li", {},
+  return h(
+    "li",
+    {},
     h("a", { href: stageLink(first, { mode: "text", q: wanted }) }, placeName(first)),
-    h("span", { class: "muted" }, ` ${first.kind.replace("_", " ")} · ${plural(hit.count, "match", "matches")}${others.length ? ` · same text in ${plural(others.length, "other artifact")}` : ""}`),
-    h("pre", {}, hit.lines.flatMap(({ line, at, length }) => [line.slice(0, at), h("mark", {}, line.slice(at, at + length)), line.slice(at + length), "\n"])));
+    h(
+      "span",
+      { class: "muted" },
+      ` ${first.kind.replace("_", " ")} · ${plural(hit.count, "match", "matches")}${others.length ? ` · same text in ${plural(others.length, "other artifact")}` : ""}`,
+    ),
+    h(
+      "pre",
+      {},
+      hit.lines.flatMap(({ line, at, length }) => [
+        line.slice(0, at),
+        h("mark", {}, line.slice(at, at + length)),
+        line.slice(at + length),
+        "\n",
+      ]),
+    ),
+  );
 }

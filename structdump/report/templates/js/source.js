@@ -9,14 +9,44 @@ async function sourcePage(side, query) {
   const own = (file) => !/site-packages|dist-packages/.test(file);
   const order = [...files.keys()].sort((a, b) => own(b) - own(a) || weight(files.get(b)) - weight(files.get(a)));
   const file = files.has(query.get("file")) ? query.get("file") : query.get("file") ? null : order[0];
-  const select = h("select", { onchange: (e) => (location.hash = sourceRoute(side, e.target.value, "")) }, file ? null : h("option", {}, cut(query.get("file"), 200)),
-    order.map((name) => h("option", { value: name, selected: name === file }, cut(name, 200))));
-  const page = h("article", {}, h("h1", {}, "Python source"),
-    h("p", { class: "muted" }, "The lines that graphs name as their origin. The rest of the files is not in the bundle."),
-    h("div", { class: "tools" }, h("label", { class: "against" }, h("span", {}, "File"), select),
-      comparing() ? Model.sides.filter((s) => s !== side).map((s) => h("a", { class: "chip", href: `#/source/${s.letter}` }, `in ${s.letter.toUpperCase()}`)) : null));
+  const select = h(
+    "select",
+    { onchange: (e) => (location.hash = sourceRoute(side, e.target.value, "")) },
+    file ? null : h("option", {}, cut(query.get("file"), 200)),
+    order.map((name) => h("option", { value: name, selected: name === file }, cut(name, 200))),
+  );
+  const page = h(
+    "article",
+    {},
+    h("h1", {}, "Python source"),
+    h(
+      "p",
+      { class: "muted" },
+      "The lines that graphs name as their origin. The rest of the files is not in the bundle.",
+    ),
+    h(
+      "div",
+      { class: "tools" },
+      h("label", { class: "against" }, h("span", {}, "File"), select),
+      comparing()
+        ? Model.sides
+            .filter((s) => s !== side)
+            .map((s) => h("a", { class: "chip", href: `#/source/${s.letter}` }, `in ${s.letter.toUpperCase()}`))
+        : null,
+    ),
+  );
   if (!file) {
-    page.append(h("div", { class: "note" }, h("p", {}, `Line ${cut(query.get("line") || "?", 12)} of ${cut(query.get("file"), 300)} is named by a stack, but no graph kept here comes from this file.`)));
+    page.append(
+      h(
+        "div",
+        { class: "note" },
+        h(
+          "p",
+          {},
+          `Line ${cut(query.get("line") || "?", 12)} of ${cut(query.get("file"), 300)} is named by a stack, but no graph kept here comes from this file.`,
+        ),
+      ),
+    );
     return page;
   }
   const lines = [...files.get(file)].sort(([a], [b]) => a - b);
@@ -47,17 +77,45 @@ function sourceLine(side, file, number, entry, chosen) {
   const origins = new Map();
   for (const [artifact, { nodes }] of entry.places) {
     if (TWINS.has(artifact.stage)) continue;
-    const link = h("a", { href: stageLink(artifact, { mode: "text", at: `${file}:${number}` }) }, cut(stageName(artifact), 40),
-      artifact.direction && artifact.direction !== artifact.stage ? ` ${artifact.direction}` : null, h("small", {}, ` ${nodes.length}`, unseen(" nodes")));
+    const link = h(
+      "a",
+      { href: stageLink(artifact, { mode: "text", at: `${file}:${number}` }) },
+      cut(stageName(artifact), 40),
+      artifact.direction && artifact.direction !== artifact.stage ? ` ${artifact.direction}` : null,
+      h("small", {}, ` ${nodes.length}`, unseen(" nodes")),
+    );
     origins.set(artifact.compile, [...(origins.get(artifact.compile) || []), link]);
   }
   for (const kernel of kernels.values()) {
     const link = h("a", { class: "mono", href: stageLink(kernel) }, cut(kernel.kernel.name, 60));
     origins.set(kernel.compile, [...(origins.get(kernel.compile) || []), link]);
   }
-  const places = [...origins].map(([compile, links]) => h("p", { class: "origin" }, h("span", { class: "mono" }, compile ? compile.id : "—"), links));
-  return h("li", { class: chosen ? "chosen" : null, "data-n": number },
-    h("code", {}, entry.code ? tokenize(entry.code, "python", null).map(([kind, text]) => (kind && kind !== "id" ? h("span", { class: kind }, text) : text)) : "…"),
-    entry.breaks.map((b) => h("p", {}, badge(b.compile.error ? "failed here" : "graph break", b.compile.error ? "bad" : "warn"), " ", compileRef(side, b.compile.id), " ", cut(b.reason.split("\n")[0], 200))),
-    places);
+  const places = [...origins].map(([compile, links]) =>
+    h("p", { class: "origin" }, h("span", { class: "mono" }, compile ? compile.id : "—"), links),
+  );
+  return h(
+    "li",
+    { class: chosen ? "chosen" : null, "data-n": number },
+    h(
+      "code",
+      {},
+      entry.code
+        ? tokenize(entry.code, "python", null).map(([kind, text]) =>
+            kind && kind !== "id" ? h("span", { class: kind }, text) : text,
+          )
+        : "…",
+    ),
+    entry.breaks.map((b) =>
+      h(
+        "p",
+        {},
+        badge(b.compile.error ? "failed here" : "graph break", b.compile.error ? "bad" : "warn"),
+        " ",
+        compileRef(side, b.compile.id),
+        " ",
+        cut(b.reason.split("\n")[0], 200),
+      ),
+    ),
+    places,
+  );
 }

@@ -13,10 +13,14 @@ function sortableTable(caption, columns, rows, sort) {
     head.append(button(column.title, () => turn(column)));
     return head;
   });
-  const more = button("", () => {
-    limit = Infinity;
-    draw();
-  }, { class: "more" });
+  const more = button(
+    "",
+    () => {
+      limit = Infinity;
+      draw();
+    },
+    { class: "more" },
+  );
   const turn = (column) => {
     const again = order && order.title === column.title;
     order = { title: column.title, down: again ? !order.down : Boolean(column.numeric) };
@@ -24,7 +28,9 @@ function sortableTable(caption, columns, rows, sort) {
   };
   const draw = () => {
     const column = order && shown.find((c) => c.title === order.title);
-    const sorted = column ? [...rows].sort((x, y) => compareValues(column.value(x), column.value(y), order.down)) : rows;
+    const sorted = column
+      ? [...rows].sort((x, y) => compareValues(column.value(x), column.value(y), order.down))
+      : rows;
     heads.forEach((head, i) => {
       const active = column === shown[i];
       if (active) head.setAttribute("aria-sort", order.down ? "descending" : "ascending");
@@ -34,7 +40,12 @@ function sortableTable(caption, columns, rows, sort) {
     more.hidden = rows.length <= limit;
     more.textContent = `Show all ${number(rows.length)} rows`;
   };
-  const line = (row) => h("tr", {}, shown.map((column, i) => entry(column, row, i === 0)));
+  const line = (row) =>
+    h(
+      "tr",
+      {},
+      shown.map((column, i) => entry(column, row, i === 0)),
+    );
   draw();
   const table = h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, heads)), body);
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, table, more);
@@ -44,7 +55,11 @@ function entry(column, row, first) {
   const content = column.cell ? column.cell(row) : column.value(row);
   const text = column.numeric && typeof content === "number" ? number(content) : content;
   const shown = typeof text === "string" ? cut(text, 400) : text;
-  const attributes = { scope: first ? "row" : null, class: column.numeric ? "num" : column.wide ? "wide" : null, "data-title": column.title };
+  const attributes = {
+    scope: first ? "row" : null,
+    class: column.numeric ? "num" : column.wide ? "wide" : null,
+    "data-title": column.title,
+  };
   return h(first ? "th" : "td", attributes, isEmpty(column.value(row)) ? null : shown);
 }
 
@@ -55,6 +70,9 @@ function isEmpty(value) {
 // Empty values stand last, whichever way the rest is sorted.
 function compareValues(x, y, down) {
   if (isEmpty(x) || isEmpty(y)) return isEmpty(x) - isEmpty(y);
-  const order = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y), "en", { numeric: true });
+  const order =
+    typeof x === "number" && typeof y === "number"
+      ? x - y
+      : String(x).localeCompare(String(y), "en", { numeric: true });
   return down ? -order : order;
 }

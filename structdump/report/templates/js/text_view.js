@@ -11,12 +11,20 @@ function textView(text, options) {
   const context = { ...options, sources: true };
   const row = (i) => {
     const classes = ["row", marks.has(i) && "hit", options.touched && options.touched(i) && "made"].filter(Boolean);
-    return h("div", { class: classes.join(" "), "data-n": i + 1 }, h("code", {}, lineContent(lines[i], states[i], context)));
+    return h(
+      "div",
+      { class: classes.join(" "), "data-n": i + 1 },
+      h("code", {}, lineContent(lines[i], states[i], context)),
+    );
   };
   const blocks = lazyBlocks(
     lines.length,
     BLOCK,
-    (from, to) => lines.slice(from, to).map((line) => (line.length > SHOWN ? line.slice(0, SHOWN) : line)).join("\n"),
+    (from, to) =>
+      lines
+        .slice(from, to)
+        .map((line) => (line.length > SHOWN ? line.slice(0, SHOWN) : line))
+        .join("\n"),
     (from, to) => Array.from({ length: to - from }, (_, i) => row(from + i)),
   );
   const width = String(lines.length).length;

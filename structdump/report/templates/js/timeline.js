@@ -18,9 +18,21 @@ function sideTimeline(side) {
     box.replaceChildren(...(timed.length ? [axis(from, to)] : []), ...lanes(side, spans, from, to, draw));
   };
   draw(0, end);
-  return h("section", {}, comparing() ? h("h2", {}, `Bundle ${side.letter.toUpperCase()}`) : null,
-    h("p", { class: "facts" }, timed.length ? h("span", {}, `${seconds(end)} from the first phase to the last`) : h("span", {}, "Durations only: when each phase began is in bundles of level full"), reset),
-    box, branch("As a table", spans.length, () => [spanTable(side, spans)], "plain"));
+  return h(
+    "section",
+    {},
+    comparing() ? h("h2", {}, `Bundle ${side.letter.toUpperCase()}`) : null,
+    h(
+      "p",
+      { class: "facts" },
+      timed.length
+        ? h("span", {}, `${seconds(end)} from the first phase to the last`)
+        : h("span", {}, "Durations only: when each phase began is in bundles of level full"),
+      reset,
+    ),
+    box,
+    branch("As a table", spans.length, () => [spanTable(side, spans)], "plain"),
+  );
 }
 
 function axis(from, to) {
@@ -38,15 +50,29 @@ function lanes(side, spans, from, to, zoom) {
   const order = [...groups].sort(([x], [y]) => (x === null) - (y === null));
   return order.map(([id, own]) => {
     const compile = side.byId.get(id);
-    const title = compile ? h("a", { href: `#/compile/${compile.ref}` }, h("span", { class: "mono" }, id), ` ${cut(compileName(compile), 60)}`) : cut(id || "Outside a compile", 60);
+    const title = compile
+      ? h(
+          "a",
+          { href: `#/compile/${compile.ref}` },
+          h("span", { class: "mono" }, id),
+          ` ${cut(compileName(compile), 60)}`,
+        )
+      : cut(id || "Outside a compile", 60);
     const timed = own[0].start !== null;
-    return h("section", { class: "lane" }, h("h3", {}, title), timed ? timedRows(own, from, to, zoom) : durationRows(own));
+    return h(
+      "section",
+      { class: "lane" },
+      h("h3", {}, title),
+      timed ? timedRows(own, from, to, zoom) : durationRows(own),
+    );
   });
 }
 
 function timedRows(own, from, to, zoom) {
   const width = to - from || 1;
-  const visible = own.filter((s) => s.start < to && s.start + (s.length || 0) > from && (s.length || 0) / width > 0.0005);
+  const visible = own.filter(
+    (s) => s.start < to && s.start + (s.length || 0) > from && (s.length || 0) / width > 0.0005,
+  );
   const track = h("div", { class: "flame" });
   const rows = stacked(visible);
   track.style.height = `${Math.max(1, ...rows.map((row) => row + 1)) * 22}px`;
@@ -55,7 +81,11 @@ function timedRows(own, from, to, zoom) {
     const left = Math.max(0, (span.start - from) / width);
     const right = Math.min(1, (span.start + length - from) / width);
     const text = `${cut(span.name, 60)} ${span.length === null ? "unfinished" : seconds(length)}`;
-    const shape = button(right - left > 0.05 ? text : "", () => zoom(span.start, span.start + length), { class: `span d${rows[i] % 5}`, title: text, "aria-label": text });
+    const shape = button(right - left > 0.05 ? text : "", () => zoom(span.start, span.start + length), {
+      class: `span d${rows[i] % 5}`,
+      title: text,
+      "aria-label": text,
+    });
     shape.style.left = `${left * 100}%`;
     shape.style.width = `${Math.max((right - left) * 100, 0.15)}%`;
     shape.style.top = `${rows[i] * 22}px`;
@@ -78,19 +108,32 @@ function stacked(spans) {
 
 function durationRows(own) {
   const most = largest(own, (s) => s.length);
-  return h("ul", { class: "durations" }, own.map((s) => {
-    const label = h("span", { class: "label" }, cut(s.name.replace(/_/g, " "), 60));
-    label.style.paddingLeft = `${s.depth * 14}px`;
-    return h("li", {}, label, bar(s.length, most, seconds(s.length)));
-  }));
+  return h(
+    "ul",
+    { class: "durations" },
+    own.map((s) => {
+      const label = h("span", { class: "label" }, cut(s.name.replace(/_/g, " "), 60));
+      label.style.paddingLeft = `${s.depth * 14}px`;
+      return h("li", {}, label, bar(s.length, most, seconds(s.length)));
+    }),
+  );
 }
 
 function spanTable(side, spans) {
   const most = largest(spans, (s) => s.length);
-  return sortableTable("Compile phases", [
-    { title: "Phase", value: (s) => s.name },
-    { title: "Compile", value: (s) => s.compile, cell: (s) => (s.compile ? compileRef(side, s.compile) : null) },
-    { title: "Begins at", numeric: true, value: (s) => s.start, cell: (s) => (s.start === null ? null : seconds(s.start) || "0") },
-    { title: "Time", numeric: true, value: (s) => s.length, cell: (s) => bar(s.length, most, seconds(s.length)) },
-  ], spans);
+  return sortableTable(
+    "Compile phases",
+    [
+      { title: "Phase", value: (s) => s.name },
+      { title: "Compile", value: (s) => s.compile, cell: (s) => (s.compile ? compileRef(side, s.compile) : null) },
+      {
+        title: "Begins at",
+        numeric: true,
+        value: (s) => s.start,
+        cell: (s) => (s.start === null ? null : seconds(s.start) || "0"),
+      },
+      { title: "Time", numeric: true, value: (s) => s.length, cell: (s) => bar(s.length, most, seconds(s.length)) },
+    ],
+    spans,
+  );
 }

@@ -3,13 +3,17 @@
 const LONG = 2000; // characters of a line that are coloured
 const KEYWORDS = {
   python: new Set(
-    ("and as assert async await break class continue def del elif else except finally for from global if import in is " +
-      "lambda nonlocal not or pass raise return try while with yield None True False").split(" "),
+    (
+      "and as assert async await break class continue def del elif else except finally for from global if import in is " +
+      "lambda nonlocal not or pass raise return try while with yield None True False"
+    ).split(" "),
   ),
   cpp: new Set(
-    ("auto bool break case char class const constexpr continue default do double else enum extern false float for if " +
+    (
+      "auto bool break case char class const constexpr continue default do double else enum extern false float for if " +
       "inline int int32_t int64_t long namespace nullptr return short signed sizeof static static_cast struct switch " +
-      "template this true typedef typename uint32_t uint64_t uint8_t int8_t unsigned using void volatile while half bfloat16").split(" "),
+      "template this true typedef typename uint32_t uint64_t uint8_t int8_t unsigned using void volatile while half bfloat16"
+    ).split(" "),
   ),
   json: new Set(["true", "false", "null"]),
 };
@@ -32,7 +36,13 @@ function languageOf(artifact) {
 function tokenize(line, language, state) {
   if (state === "string") return [["st", line]];
   const source = language === "python" && line.length < LONG ? SOURCE.exec(line) : null;
-  if (source) return [["cm", source[1]], ["src", source[2]], ["cm", source[3]], ["code", source[4]]];
+  if (source)
+    return [
+      ["cm", source[1]],
+      ["src", source[2]],
+      ["cm", source[3]],
+      ["code", source[4]],
+    ];
   const tokens = [];
   const pattern = PATTERNS[state || language];
   const words = KEYWORDS[state || language];

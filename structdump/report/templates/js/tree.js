@@ -5,9 +5,20 @@ const FOLD_FROM = 3; // so many passes in a row that changed nothing become one 
 function buildTree() {
   const side = document.getElementById("side");
   const compiles = compileRows();
-  const list = h("ul", { class: "compiles" }, compiles.map((row) => compileItem(row)));
+  const list = h(
+    "ul",
+    { class: "compiles" },
+    compiles.map((row) => compileItem(row)),
+  );
   const loose = rowsOf(null).filter((row) => (row.a || row.b).kind !== "trace");
-  if (loose.length) list.append(h("li", {}, branch("Outside a compile", loose.length, () => [looseList(loose)], "compile-node loose")));
+  if (loose.length)
+    list.append(
+      h(
+        "li",
+        {},
+        branch("Outside a compile", loose.length, () => [looseList(loose)], "compile-node loose"),
+      ),
+    );
   const title = comparing() ? "Compiles, aligned" : "Compiles";
   side.replaceChildren(pageList(), h("h2", {}, title), compiles.length ? list : h("p", { class: "muted" }, "None."));
 }
@@ -17,18 +28,37 @@ function pageList() {
   const configs = Model.sides.flatMap((s) => s.artifacts).filter((a) => a.kind === "best_config").length;
   const tuned = Model.sides.flatMap((s) => s.artifacts).filter((a) => a.autotune).length;
   const pages = [
-    ["overview", "Overview"], ["kernels", "Kernels", kernels], ["configs", "Configs", configs],
-    ["autotune", "Autotuning", tuned], ["timeline", "Timeline"], ["source", "Python source"], ["artifacts", "All artifacts"],
+    ["overview", "Overview"],
+    ["kernels", "Kernels", kernels],
+    ["configs", "Configs", configs],
+    ["autotune", "Autotuning", tuned],
+    ["timeline", "Timeline"],
+    ["source", "Python source"],
+    ["artifacts", "All artifacts"],
   ];
   const item = ([page, name, count]) =>
-    h("li", {}, h("a", { href: `#/${page}`, "data-page": page }, name, count === undefined ? null : h("span", { class: "count" }, number(count))));
+    h(
+      "li",
+      {},
+      h(
+        "a",
+        { href: `#/${page}`, "data-page": page },
+        name,
+        count === undefined ? null : h("span", { class: "count" }, number(count)),
+      ),
+    );
   return h("ul", { class: "pages" }, pages.map(item));
 }
 
 // A <details> that builds its content when it is first opened.
 function branch(title, count, build, kind) {
   const inside = h("div", { class: "inside" });
-  const details = h("details", { class: kind }, h("summary", {}, title, count ? h("span", { class: "count" }, number(count)) : null), inside);
+  const details = h(
+    "details",
+    { class: kind },
+    h("summary", {}, title, count ? h("span", { class: "count" }, number(count)) : null),
+    inside,
+  );
   details.fill = () => {
     if (!inside.firstChild) append(inside, build());
   };
@@ -40,8 +70,13 @@ function compileItem(row) {
   const compile = row.a || row.b;
   const failed = [row.a, row.b].some((c) => c && c.status !== "ok");
   const only = verdictBadge(!comparing() ? null : !row.b ? "only A" : !row.a ? "only B" : null);
-  const link = h("a", { href: `#/compile/${compile.ref}`, "data-compile": compile.ref },
-    h("span", { class: "id" }, compile.id), " ", h("span", { class: "name" }, cut(compileName(compile), 80)));
+  const link = h(
+    "a",
+    { href: `#/compile/${compile.ref}`, "data-compile": compile.ref },
+    h("span", { class: "id" }, compile.id),
+    " ",
+    h("span", { class: "name" }, cut(compileName(compile), 80)),
+  );
   const status = failed ? badge(STATUSES[compile.status] || compile.status, "bad") : null;
   const details = branch([link, only, status], 0, () => compileParts(row), `compile-node${failed ? " failed" : ""}`);
   details.dataset.node = compile.ref;
@@ -56,16 +91,26 @@ function compileParts(row) {
   const telemetry = (row.a || row.b).artifacts.filter((a) => a.kind === "trace").length;
   return [
     stages.map((group) => [h("h3", {}, group.name), stageList(group.rows)]),
-    extra("Kernels", of(["kernel"])), extra("Tuning", of(["best_config", "autotune"])),
-    extra("Candidates", of(["candidate"])), extra("More", more),
-    telemetry ? h("a", { class: "leaf", href: `#/artifacts?compile=${(row.a || row.b).ref}&kind=trace` }, "Telemetry",
-      h("span", { class: "count" }, number(telemetry))) : null,
+    extra("Kernels", of(["kernel"])),
+    extra("Tuning", of(["best_config", "autotune"])),
+    extra("Candidates", of(["candidate"])),
+    extra("More", more),
+    telemetry
+      ? h(
+          "a",
+          { class: "leaf", href: `#/artifacts?compile=${(row.a || row.b).ref}&kind=trace` },
+          "Telemetry",
+          h("span", { class: "count" }, number(telemetry)),
+        )
+      : null,
   ];
 }
 
 function isMore(artifact) {
   const elsewhere = ["kernel", "candidate", "best_config", "autotune", "trace"];
-  return artifact.stage === "compile_command" || (!STAGE_KINDS.has(artifact.kind) && !elsewhere.includes(artifact.kind));
+  return (
+    artifact.stage === "compile_command" || (!STAGE_KINDS.has(artifact.kind) && !elsewhere.includes(artifact.kind))
+  );
 }
 
 function extra(title, rows) {
@@ -80,7 +125,18 @@ function stageList(rows) {
   const items = [];
   for (const run of foldedRuns(rows)) {
     if (run.quiet) {
-      items.push(h("li", {}, branch(`${plural(run.rows.length, "pass", "passes")} without a change`, 0, () => [looseList(run.rows)], "quiet-passes")));
+      items.push(
+        h(
+          "li",
+          {},
+          branch(
+            `${plural(run.rows.length, "pass", "passes")} without a change`,
+            0,
+            () => [looseList(run.rows)],
+            "quiet-passes",
+          ),
+        ),
+      );
     } else items.push(...run.rows.map(stageItem));
   }
   return h("ul", {}, items);
@@ -101,9 +157,18 @@ function foldedRuns(rows) {
 
 function stageItem(row) {
   const artifact = row.a || row.b;
-  return h("li", {}, h("a", { class: "stage", href: stageLink(artifact), "data-ref": artifact.ref },
-    mark(stateOf(artifact)), h("span", { class: "name" }, cut(artifactName(artifact), 120)), verdictBadge(verdictOf(row)),
-    artifact.nodes === undefined ? null : h("span", { class: "count" }, number(artifact.nodes), unseen(" nodes"))));
+  return h(
+    "li",
+    {},
+    h(
+      "a",
+      { class: "stage", href: stageLink(artifact), "data-ref": artifact.ref },
+      mark(stateOf(artifact)),
+      h("span", { class: "name" }, cut(artifactName(artifact), 120)),
+      verdictBadge(verdictOf(row)),
+      artifact.nodes === undefined ? null : h("span", { class: "count" }, number(artifact.nodes), unseen(" nodes")),
+    ),
+  );
 }
 
 function verdictBadge(verdict) {
@@ -113,7 +178,9 @@ function verdictBadge(verdict) {
 // Stages in the order of the tree, what is folded left out: the way that n and p go.
 function stageOrder() {
   if (!Model.order) {
-    const rows = compileRows().flatMap((row) => groupStages(rowsOf(row).filter((r) => isStage(r.a || r.b))).flatMap((g) => g.rows));
+    const rows = compileRows().flatMap((row) =>
+      groupStages(rowsOf(row).filter((r) => isStage(r.a || r.b))).flatMap((g) => g.rows),
+    );
     const loose = rowsOf(null).filter((r) => isStage(r.a || r.b));
     Model.order = foldedRuns([...rows, ...loose]).flatMap((run) => (run.quiet ? [] : run.rows));
   }
@@ -130,9 +197,12 @@ function markCurrent(page, artifact, compile) {
     node.open = true;
     node.fill();
   }
-  const refs = artifact ? [artifact.ref, artifact.other && artifact.other.ref, artifact.after && artifact.after.ref] : [];
+  const refs = artifact
+    ? [artifact.ref, artifact.other && artifact.other.ref, artifact.after && artifact.after.ref]
+    : [];
   const target = artifact
-    ? [...side.querySelectorAll("a[data-ref]")].find((a) => refs.includes(a.dataset.ref)) || (node && node.querySelector("a[data-compile]"))
+    ? [...side.querySelectorAll("a[data-ref]")].find((a) => refs.includes(a.dataset.ref)) ||
+      (node && node.querySelector("a[data-compile]"))
     : compile
       ? node && node.querySelector("a[data-compile]")
       : side.querySelector(`a[data-page="${CSS.escape(page)}"]`);
