@@ -17,7 +17,6 @@ from structdump.bundle import redact_rules as rules
 from structdump.bundle.redact_identity import Identity
 from structdump.bundle.redact_text import TextRules, says_secret
 from structdump.bundle.redact_tokens import Tokens
-from structdump.bundle.redact_words import COMMON_WORDS
 from structdump.errors import ConfigError
 
 
@@ -128,7 +127,7 @@ class Redactor:
             return value
         if says_secret(name):
             return value if rules.ORDINARY_VALUE.fullmatch(value) else self._secret(value, "variable")
-        if name in rules.USER_VARIABLES and value.lower() not in COMMON_WORDS:
+        if name in rules.USER_VARIABLES and value != "root":
             return self._whole("user", value)
         if rules.HOST_VARIABLE.fullmatch(name) and value.lower() not in rules.LOCAL_HOSTS:
             address = value.replace(".", "").isdigit()

@@ -10,25 +10,25 @@ from structdump.bundle.redact_gate import gate
 from structdump.bundle.redact_rules import LABELS
 from structdump.bundle.redact_tokens import Tokens
 
-_TOKEN = rf"<(?:{'|'.join(LABELS)})-\d{{1,9}}>"
+_TOKEN = rf"<(?:{'|'.join(label for label in LABELS if label != 'path')})-\d{{1,9}}>"
 _RUN = rf"[\w.+@~%=,/-]*(?:{_TOKEN}[\w.+@~%=,/-]*){{0,20}}"
 # A folder name may hold spaces: words after a space belong to the path if a slash follows them.
 _SPACED = rf"(?:(?: (?!-)[\w.+&()-]{{1,40}}){{1,6}}/{_RUN}){{0,4}}"
 # A home directory begins wherever these stand; another path only where a path can begin.
 _POSIX = re.compile(
-    r"/(?:(?=(?:home|Users)/[\w.@<])|(?<![\w)\]}.~*/\\%$#&?+>-]/)|(?<= [12&]>/)"
+    r"/(?:(?=(?:home|Users)/{1,4}[\w.@<])|(?<![\w)\]}.~*/\\%$#&?+>-]/)|(?<= [12&]>/)"
     r"|(?:(?<=[ \"'=,]-[A-Za-z]/)|(?<=^-[A-Za-z]/))(?=[A-Za-z])"
-    rf"|(?<=\\[nrt]/)|(?<=:///))(?=[\w.@<]){_RUN}{_SPACED}"
+    rf"|(?<=\\[nrt]/)|(?<=:///))(?=[\w.@]){_RUN}{_SPACED}"
 )
-_TILDE = re.compile(r"~(?<![\w)\]}/.]~)(?:[a-z][a-z0-9_-]{1,31})?/(?=[\w.@])[\w.+@~%=,/-]*")
+_TILDE = re.compile(r"~(?<![\w)\]}>/.]~)(?:[a-z][a-z0-9_-]{1,31})?/(?=[\w.@])[\w.+@~%=,/-]*")
 _VARIABLE = re.compile(r"\$\{?HOME\}?/(?=[\w.@])[\w.+@~%=,/-]*")
 _ESCAPED = re.compile(
-    r"\\(?=\\{0,3}/)(?P<rest>\\{0,3}/[\w.+@~%=,-]{1,255}(?:\\{1,4}/[\w.+@~%=,-]{1,255}){1,64})"
+    r"\\(?=\\{0,15}/)(?P<rest>\\{0,15}/[\w.+@~%=,-]{1,255}(?:\\{1,16}/[\w.+@~%=,-]{1,255}){1,64})"
 )
 _ENCODED = re.compile(r"(?i)%2F[\w.+@~-]{1,255}(?:%2F(?:[\w.+@~-]|%(?!2F)[0-9a-f]{2}){1,255}){1,64}")
 _WINDOWS = re.compile(
-    r":(?<=[A-Za-z]:)(?<![A-Za-z][A-Za-z]:)(?P<sep>\\{1,4})"
-    r"(?P<rest>(?:[\w.+@~()-][\w.+@~ ()-]{0,254}(?P=sep)){1,64}[\w.+@~()-]{0,255})"
+    r":(?:(?<=[A-Z]:)(?<![A-Za-z][A-Z]:)|(?<=[A-Za-z]:)(?=\\{1,16}Users\\))(?P<sep>\\{1,16})"
+    r"(?P<rest>(?:[\w.+@~()-][\w.+@~ ()-]{0,254}(?P=sep)){1,64}[\w.+@~-]{0,255})"
 )
 # As tracebacks and graphs name a file that was run by a relative path.
 _FRAME = re.compile(
@@ -46,6 +46,7 @@ _PUBLIC_ROOTS = re.compile(
     r"|hostedtoolcache|amazon|cuda[\w.-]*|ompi|hpcx|local|pytorch|triton|vllm)"
     r"|var/(?:lib|log|run|cache)|Library|System|Applications)(?=/|$)"
 )
+_HOME = re.compile(r"/(?:home|Users)/(?=[\w.@<])")
 # … but a public root may hold homes all the same.
 _HOME_WITHIN = re.compile(r"/(?:home|Users|people)/[^/]")
 # Folders that name nobody; what lies deeper in them is private.
@@ -158,11 +159,13 @@ class Paths:
         parts = split(re.sub("/{2,}", "/", path) if "//" in path else path)
         if parts is not None:
             token = self._tokens.replace("path", parts.private)
-            # A home may also lie within the tail.
-            tail = self._posix(parts.tail) if _HOME_WITHIN.search(parts.tail) else parts.tail
-            return token, self._disown(tail)
+            return token, self._disown(self._inner_home(parts.tail))
         owned = self._disown(path)
         return None if owned == path else ("", owned)
+
+    def _inner_home(self, tail: str) -> str:
+        home = _HOME.search(tail)
+        return tail[: home.start()] + self._posix(tail[home.start() :]) if home else tail
 
     def _disown(self, path: str) -> str:
         if "torchinductor_" not in path:
@@ -194,6 +197,10 @@ class Paths:
         first, space, rest = found.partition(" ")
         if space and (split(first) is None or is_file(first.rpartition("/")[2])):
             return self._whole(first) + self._posix(space + rest)
+        for separator in ("=/", ",/"):
+            before, both, after = found.partition(separator)
+            if both:
+                return self._whole(before) + separator[0] + self._whole("/" + after)
         path = found.rstrip(".,=+-")
         short = self._shorten(path)
         return found if short is None else "".join(short) + found[len(path) :]

@@ -73,25 +73,26 @@ SIGNATURE_NAME = re.compile(
     r"(?i)(?:x-(?:amz|goog)-)?(?:sig|signature|credential|security-token)|awsaccesskeyid|googleaccessid"
 )
 # What is assigned: after a scheme, in quotes (perhaps escaped ones) or plain.
-_SCHEME = r"(?:(?:[Bb]earer|BEARER|[Bb]asic|[Tt]oken|[Dd]igest|[Nn]egotiate)\s+)?"
+_SCHEME_WORD = r"(?:[Bb]earer|BEARER|[Bb]asic|[Tt]oken|[Nn]egotiate)\s+"
+_SCHEME = f"(?:{_SCHEME_WORD})?"
 _PLAIN = r"[^\s\"'`,;&<>(){}\[\]\\]{3,4096}"
 _GIVEN = (
     rf"\s{{0,2}}(?:[bru]{{0,2}}(?:\"{_SCHEME}(?P<double>(?:[^\"\\\n]|\\.){{1,4096}})\""
     rf"|'{_SCHEME}(?P<single>(?:[^'\\\n]|\\.){{1,4096}})'"
-    rf"|\\{{1,4}}[\"']{_SCHEME}(?P<escaped>[^\"'\\\n]{{1,4096}}))|{_SCHEME}(?P<plain>{_PLAIN}))"
+    rf"|\\{{1,16}}[\"']{_SCHEME}(?P<escaped>[^\"'\\\n]{{1,4096}}))|{_SCHEME}(?P<plain>{_PLAIN}))"
 )
 # The last letters of all those names, as a cheap look back from `:` or `=`.
 _TAILS = (
-    "key|eys|ken|ret|ets|ord|swd|pwd|Pwd|_pw|ass|ase|ial|als|red|eds|uth|dsn|kie|ies|onn|ion|pat|sas|jwt|trc"
+    "key|eys|ken|ret|ets|ord|swd|pwd|Pwd|_pw|ass|ase|ial|als|red|eds|uth|dsn|kie|ies|onn|ion|pat|sas|jwt|trc|Key"
     "|KEY|EYS|KEN|RET|ETS|ORD|SWD|PWD|_PW|ASS|ASE|IAL|ALS|RED|EDS|UTH|DSN|KIE|IES|ONN|ION|PAT|SAS|JWT|TRC"
 )
 _LAST = "cdehlnstwyCDEHLNSTWY"
-_QUOTE_NEXT = r"(?= ?[bru]{0,2}\\{0,4}[\"'])"
+_QUOTE_NEXT = r"(?= ?[bru]{0,2}\\{0,16}[\"'])"
 _SETTING = (
     r"(?:ass[wW]ord|ass[wW]d|ass[pP]hrase|_key|-key|ikey|skey|tkey|ekey|gkey|nkey|Key|ecrets?|oken|uthorization|ookie"
-    r"|redentials?|pwd|Pwd)\\{0,4}[\"']? {0,40}[:=]",
+    r"|redentials?|pwd|Pwd)\\{0,16}[\"']? {0,40}[:=]",
     r"(?:TOKEN|KEY|PASS|PWD|PW|CRED|AUTH|DSN|CONN|JWT|SAS|PAT|NETRC|BEARER|SECRET|COOKIE)[A-Za-z0-9_-]{0,80}"
-    r"\\{0,4}[\"']? {0,40}[:=]",
+    r"\\{0,16}[\"']? {0,40}[:=]",
     r"(?:sig|Sig|SIG|nature|NATURE|eyid|eyId|EYID|essid|essId|ESSID)=",
 )
 COLON = Rule(
@@ -100,8 +101,9 @@ COLON = Rule(
     _SETTING,
     (
         rf":(?:(?<=[{_LAST}]:)(?<=(?:{_TAILS}):)"
-        rf"|(?<=[\"']:)(?:(?<=[{_LAST}].:)(?<=(?:{_TAILS}).:)|(?<=\\.:)(?<=(?:{_TAILS})\\.:)))"
-        rf"(?:(?<=[nN]:)(?<=uthorization:)\s?{_SCHEME}(?P<header>[^\n\"'\\]{{3,4096}})"
+        rf"|(?<=[\"']:)(?:(?<=[{_LAST}].:)(?<=(?:{_TAILS}).:)|(?<=\\.:)))"
+        rf"(?:(?<=[nN]:)(?<=uthorization:)\s?(?:{_SCHEME_WORD}(?P<header>[^\s\"'\\(){{}}]{{1,4096}})"
+        r"|(?P<line>[^\n\"'\\]{3,4096}))"
         rf"|(?<=[eE]:)(?<=ookie:)\s?(?P<cookies>[^\n\"'\\]{{3,4096}})|{_GIVEN})"
     ),
 )
@@ -117,7 +119,7 @@ EQUALS = Rule(
     ),
 )
 # The name before them, read backwards.
-EMAN = re.compile(r" {0,40}[\"']?\\{0,4}([\w-]{1,80})")
+EMAN = re.compile(r" {0,40}[\"']?\\{0,16}([\w-]{1,80})")
 ARGUMENT = Rule(
     "argument",
     "secret",
@@ -134,7 +136,7 @@ ORDINARY_VALUE = re.compile(
     r"|<[\w|/ -]*>|\[\w+\]|\*{3,}|\.{3}|x{3,}|\$\{?\w+\}?|%\w+%?|\{\w*\})"
 )
 WORDS = re.compile(r"(?:[^\W\d]|[ .:/*-])*")
-SIGNATURE_VALUE = re.compile(r"(?=[^\d]{0,200}\d)[\w%/+.~-]{16,4096}=*")
+SIGNATURE_VALUE = re.compile(r"(?=[^\d]{0,200}\d)[\w%/+.~-]{16}")
 # A value that can be looked for anywhere without hitting ordinary words.
 UNMISTAKABLE_VALUE = re.compile(r"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])[^\s/]{10,4096}|[^\s/]{20,4096}")
 # Settings under these names hold versions, whose four numbers may look like an address.
@@ -150,7 +152,7 @@ IPV4 = Rule(
     (rf"(?<![\w.])(?!127\.|0\.|255\.)(?:{_OCTET}\.){{3}}{_OCTET}(?!\.?[\w+]|-\w)"),
 )
 # Four numbers after one of these are a version, such as cuDNN's 9.1.0.70 …
-VERSION_SIGN = re.compile(r"[=<>~!]=\s?$|[<>]\s?$|[-_@vV]$|(?:§|[Ss]ection)\s?$")
+VERSION_SIGN = re.compile(r"[=<>~!]=\s?$|(?<!\d)[<>]\s?$|[-_@vV]$|(?:§|[Ss]ection)\s?$")
 VERSION_WORD = re.compile(
     r"(?i)version|driver|release|build|cuda|cudnn|cublas|cufft|curand|cusolver|cusparse|cufile|cupti|nccl|nvrtc"
     r"|nvjitlink|nvtx|nvshmem|runtime|mkl|rocm|hip|miopen|rccl|triton|torch|nvidia|toolkit"
@@ -264,10 +266,10 @@ SHAPE_HINT = (
     r"|xapp-|wandb_v|local-|nvapi-|pplx-|xai-|pypi-AgE|k_live_|npm_|gsk_|r8_|dckr_pat_|dop_v1_|SG\."
 )
 # Specific shapes before what only a name tells.
-BEFORE_PATHS = (*SHAPES, ARGUMENT, EQUALS, COLON, EMAIL, IPV4)
-AFTER_PATHS = (MAC, IPV6)
-GATES_BEFORE = (SHAPE_HINT, *(pattern for rule in (ARGUMENT, EQUALS, EMAIL, IPV4) for pattern in rule.gates))
-GATES_AFTER = IPV6.gates
+BEFORE_PATHS = (*SHAPES, ARGUMENT, EQUALS, COLON, EMAIL)
+AFTER_PATHS = (MAC, IPV6, IPV4)
+GATES_BEFORE = (SHAPE_HINT, *(pattern for rule in (ARGUMENT, EQUALS, EMAIL) for pattern in rule.gates))
+GATES_AFTER = (*IPV6.gates, *IPV4.gates)
 
 # --- people and machines ---------------------------------------------------------------------------
 LOCAL_HOSTS = frozenset({"localhost", "localhost.localdomain", "ip6-localhost", "::1"})

@@ -63,11 +63,11 @@ class TextRules:
         for pattern in self._patterns:
             text = self._custom(pattern, text)
         if self._any_before(text):
-            text = self._run(self._before, text, skip=rules.IPV4 if versions else None)
+            text = self._run(self._before, text)
         if "/" in text or "\\" in text or "%" in text:
             text = self.paths.text(text)
         if self._any_after(text):
-            text = self._run(self._after, text)
+            text = self._run(self._after, text, skip=rules.IPV4 if versions else None)
         return text
 
     def _run(self, gated: list[_Gated], text: str, skip: rules.Rule | None = None) -> str:
@@ -158,7 +158,7 @@ def says_secret(name: str) -> bool:
 
 def _holds_secret(name: str, value: str, quoted: bool) -> bool:
     if rules.SIGNATURE_NAME.fullmatch(name):
-        return bool(rules.SIGNATURE_VALUE.fullmatch(value))
+        return bool(rules.SIGNATURE_VALUE.match(value))
     if rules.PUBLIC_NAME.search(name):
         return False
     if rules.STRONG_NAME.fullmatch(name):
