@@ -32,8 +32,8 @@ def test_phases_of_the_backward_stand_under_their_own_name(tmp_path: Path) -> No
     names = [(span.name, span.depth) for span in found]
     assert names == [
         ("dynamo", 0),
-        ("new_phase", 1),
         ("inductor", 2),
+        ("new_phase", 1),
         ("backward", 0),
         ("backward inductor", 2),
     ]

@@ -9,20 +9,20 @@ from typing import Any, NamedTuple
 from structdump.bundle.loaded import LoadedBundle
 from structdump.bundle.model import Compile
 
-# Nesting of the phases that `torch._dynamo.utils.CompilationMetrics` gives durations of (torch 2.9 to 2.13).
+# The phases that `torch._dynamo.utils.CompilationMetrics` times (torch 2.9 to 2.13), in the order
+# in which they run, with how many others each lies in.
 _DEPTH = {
     "dynamo": 0,
     "backward": 0,
-    "entire_frame_compile": 0,
-    "aot_autograd": 1,
     "pre_grad_pass": 1,
-    "gc": 1,
+    "aot_autograd": 1,
     "joint_graph_pass": 2,
     "inductor": 2,
     "post_grad_pass": 3,
     "inductor_code_gen": 3,
     "triton_compile": 4,
 }
+_ORDER = {name: place for place, name in enumerate(_DEPTH)}
 
 
 class Span(NamedTuple):
@@ -111,6 +111,6 @@ def _from_phases(record: Compile) -> Iterator[Span]:
             for name, seconds in record.phases.items()
             if name.startswith("backward") == bool(direction)
         ]
-        for name, seconds in sorted(mine, key=lambda item: (_DEPTH.get(item[0], 1), -item[1])):
+        for name, seconds in sorted(mine, key=lambda item: (_ORDER.get(item[0], len(_ORDER)), -item[1])):
             label = name if not direction or name == "backward" else f"backward {name}"
             yield Span(record.id, label, None, seconds, _DEPTH.get(name, 1))

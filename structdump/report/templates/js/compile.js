@@ -178,11 +178,12 @@ function stageTable(row) {
   );
 }
 
-// Nodes against what the stage came from; null for no graph.
+// Nodes against what the stage came from; null where it is not known to be a step from there.
 function nodeChange(row) {
   const artifact = row.a || row.b;
   const base = artifact.before || defaultBase(artifact);
   return isGraph(artifact) &&
+    changedOf(artifact) !== null &&
     base &&
     base.compile === artifact.compile &&
     artifact.nodes !== undefined &&

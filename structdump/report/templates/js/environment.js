@@ -33,7 +33,8 @@ function environmentTables() {
       rows.get(name)[i] = value;
     }
   });
-  return h(
+  if (!sections.size) return null;
+  const columns = h(
     "div",
     { class: "columns" },
     [...sections].map(([section, rows]) =>
@@ -63,4 +64,5 @@ function environmentTables() {
       ),
     ),
   );
+  return [h("h2", {}, "Environment"), columns];
 }

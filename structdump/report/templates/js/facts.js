@@ -95,7 +95,13 @@ function kernelFacts(artifact) {
   );
 }
 
-const CONFIG_FACTS = new Set(["configs_hash", "found_by_coordesc", "time_taken_ms", "triton_cache_hash"]);
+const CONFIG_FACTS = new Set([
+  "configs_hash",
+  "found_by_coordesc",
+  "time_taken_ms",
+  "triton_cache_hash",
+  "possible_kernels",
+]);
 
 function configText(config) {
   return Object.entries(config)

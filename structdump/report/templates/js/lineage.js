@@ -1,5 +1,8 @@
 // What a stage came from: the stages before it that lead to it.
 
+// Graphs that print another stage's graph in another way, or again.
+const TWINS = new Set(["runtime_asserts", "tensorify", "split_module"]);
+
 function inLineage(earlier, artifact) {
   const direction = earlier.direction;
   const place = JSON.stringify(placeOf(earlier));
@@ -21,6 +24,7 @@ function defaultBase(artifact) {
   const found = before.find(
     (a) =>
       kinds.has(a.kind) &&
+      !TWINS.has(a.stage) &&
       changedOf(a) !== false &&
       a.phase !== "before" &&
       Store.has(a.digest) &&

@@ -21,7 +21,6 @@ function overviewPage() {
     comparing() ? partingList() : null,
     h("h2", {}, "Compiles"),
     compileTable(),
-    h("h2", {}, "Environment"),
     environmentTables(),
     sides.map(missing),
   );

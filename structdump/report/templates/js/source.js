@@ -1,7 +1,5 @@
 // The Python lines behind the graphs, and what became of each.
 
-const TWINS = new Set(["runtime_asserts", "tensorify", "split", "split_module"]); // graphs that say what others say
-
 async function sourcePage(side, query) {
   const files = await gatherSources(side, (part) => say(`Reading graphs, ${Math.round(part * 100)} %`));
   if (!files.size) return emptyPage("Python source", "No graph in the bundle says which Python lines it comes from.");

@@ -60,7 +60,7 @@ function entry(column, row, first) {
     class: column.numeric ? "num" : column.wide ? "wide" : null,
     "data-title": column.title,
   };
-  return h(first ? "th" : "td", attributes, isEmpty(column.value(row)) ? null : shown);
+  return h(first ? "th" : "td", attributes, isEmpty(column.value(row)) ? null : h("div", {}, shown));
 }
 
 function isEmpty(value) {

@@ -24,7 +24,7 @@ function buildTree() {
 }
 
 function pageList() {
-  const kernels = Model.sides.flatMap(kernelsOf).filter((a) => a.kind === "kernel").length;
+  const kernels = artifactRows().filter((row) => (row.a || row.b).kind === "kernel").length;
   const configs = Model.sides.flatMap((s) => s.artifacts).filter((a) => a.kind === "best_config").length;
   const tuned = Model.sides.flatMap((s) => s.artifacts).filter((a) => a.autotune).length;
   const pages = [

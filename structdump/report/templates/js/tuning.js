@@ -1,5 +1,9 @@
 // What tuning chose: launch configurations of kernels, and choices of tuned operations with their times.
 
+function isObject(value) {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 function configsPage() {
   const rows = Model.sides.flatMap((side) => side.artifacts.filter((a) => a.kind === "best_config"));
   if (!rows.length)
@@ -7,7 +11,7 @@ function configsPage() {
       "Configs",
       "The bundle holds no tuned launch configurations. They are written when a kernel first runs on a GPU.",
     );
-  const config = (a) => (a.kernel && a.kernel.best_config) || a.data || {};
+  const config = (a) => ({ ...(isObject(a.data) ? a.data : {}), ...((a.kernel && a.kernel.best_config) || {}) });
   const took = (a) => (typeof config(a).time_taken_ms === "number" ? config(a).time_taken_ms / 1e3 : null);
   const most = largest(rows, took);
   const kernel = (a) =>
@@ -24,7 +28,13 @@ function configsPage() {
         {
           title: "Kernel",
           value: name,
-          cell: (a) => h("a", { class: "mono", href: stageLink(kernel(a) || a) }, cut(name(a), 100)),
+          wide: true,
+          cell: (a) => [
+            h("a", { class: "mono", href: stageLink(kernel(a) || a) }, cut(name(a), 100)),
+            Array.isArray(config(a).possible_kernels)
+              ? h("small", { class: "muted" }, ` of one of ${plural(config(a).possible_kernels.length, "kernel")}`)
+              : null,
+          ],
         },
         { title: "Bundle", value: (a) => (comparing() ? a.side.letter.toUpperCase() : null) },
         {
