@@ -5,8 +5,10 @@ import enum
 import io
 import json
 import random
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 import zstandard
@@ -33,6 +35,22 @@ class Hostile:
         raise RuntimeError
 
 
+class HostileMapping(Mapping[object, object]):
+    def __getitem__(self, key: object) -> object:
+        raise RuntimeError
+
+    def __iter__(self) -> Iterator[object]:
+        raise RuntimeError
+
+    def __len__(self) -> int:
+        return 1
+
+
+class HostileModel:
+    def model_dump(self, **_: object) -> object:
+        raise ValueError
+
+
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
@@ -56,7 +74,13 @@ class Hostile:
         ({"c": {1: Colour.RED}}, {"c": {"1": "red"}}),
         (Point(1), {"x": 1, "y": 2}),
         (Point({1: 2**70}), {"x": {"1": str(2**70)}, "y": 2}),
-        (Hostile(), "<test_codec.Hostile>"),
+        (Hostile(), f"<{__name__}.Hostile>"),
+        (HostileMapping(), f"<{__name__}.HostileMapping>"),
+        (
+            {1: HostileMapping(), "m": MappingProxyType({1: b"x"})},
+            {"1": f"<{__name__}.HostileMapping>", "m": {"1": "x"}},
+        ),
+        (HostileModel(), f"<{__name__}.HostileModel>"),
         ((1, (2,)), [1, [2]]),
     ],
 )

@@ -13,20 +13,18 @@ Traps (orjson 3.13, zstandard 0.25):
 
 from __future__ import annotations
 
-import dataclasses
-import enum
 import hashlib
 import json
-import re
 import threading
-from collections.abc import Iterator, Mapping
-from pathlib import PurePath
+from collections.abc import Iterator
 from typing import IO, Any, NamedTuple
 
 import orjson
 import zstandard
 
+from structdump.bundle import plain
 from structdump.bundle.limits import DEFAULT, OWN, Limits, Meter
+from structdump.bundle.plain import clean as clean
 from structdump.bundle.structure import is_whole
 from structdump.errors import CorruptError, LimitError, TruncatedError
 
@@ -36,24 +34,8 @@ JOURNAL_LEVEL = 1
 MAX_WINDOW = 1 << 27  # bytes; what the zstd command accepts without --long
 _CHUNK = 1 << 20
 _SLICE = 2048  # bytes; each 4 of them can inflate to 128 KiB
-_DEEPEST = 60  # levels that dumps writes of what it rebuilds; readers accept Limits.nesting
-_MOST_NODES = 200_000  # values that it rebuilds before it cuts
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-
 
 # --- JSON -----------------------------------------------------------------------------------
-
-
-def clean(text: str) -> str:
-    r"""Return `text` as it can be stored as UTF-8: lone surrogates become `\udc80`-like escapes.
-
-    Example: `clean("a\udcff") == "a\\udcff"`.
-    """
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "backslashreplace").decode()
-    return text
 
 
 def digest(text: str) -> str:
@@ -79,82 +61,12 @@ def dumps(obj: Any) -> bytes:
     Example: `dumps({1: {"b", "a"}, "x": float("nan")}) == b'{"1":["a","b"],"x":null}'`.
     """
     try:
-        data = orjson.dumps(obj, default=_leaf)
+        data = orjson.dumps(obj, default=plain.leaf)
         if not isinstance(obj, str):
             is_whole(data, OWN)
     except (TypeError, RecursionError, LimitError):  # orjson.JSONEncodeError is a TypeError
-        return orjson.dumps(_Plain().of(obj, 0), default=_leaf)
+        return orjson.dumps(plain.rebuilt(obj), default=plain.leaf)
     return data
-
-
-def _leaf(obj: Any) -> Any:
-    """Return something that orjson can write for an object that it does not know."""
-    if isinstance(obj, (bytes, bytearray, memoryview)):
-        return bytes(obj).decode("utf-8", "backslashreplace")
-    if isinstance(obj, (set, frozenset)):
-        return sorted(obj, key=repr)
-    if isinstance(obj, Mapping):
-        return dict(obj)
-    if isinstance(obj, PurePath):
-        return clean(str(obj))
-    if hasattr(type(obj), "model_dump"):
-        return obj.model_dump(by_alias=True)
-    try:
-        return clean(_ADDRESS.sub("", str(obj)))
-    except Exception:  # noqa: BLE001  # a foreign __str__ may raise anything; a bundle must still be written
-        return f"<{type(obj).__module__}.{type(obj).__qualname__}>"
-
-
-class _Plain:
-    """Rebuilds a value from what orjson accepts; used only after orjson refused the value."""
-
-    def __init__(self) -> None:
-        self.nodes = 0
-        self.open: set[int] = set()
-
-    def of(self, obj: Any, depth: int) -> Any:
-        self.nodes += 1
-        if isinstance(obj, enum.Enum):
-            obj = obj.value
-        if isinstance(obj, str):
-            return clean(str(obj))
-        if obj is None or isinstance(obj, (bool, float)):
-            return obj
-        if isinstance(obj, int):
-            return int(obj) if -(1 << 63) <= obj < 1 << 64 else _digits(obj)
-        if depth >= _DEEPEST or self.nodes > _MOST_NODES:
-            return "<cut>"
-        if id(obj) in self.open:
-            return "<cycle>"
-        self.open.add(id(obj))
-        try:
-            return self._inner(obj, depth + 1)
-        finally:
-            self.open.discard(id(obj))
-
-    def _inner(self, obj: Any, depth: int) -> Any:
-        if isinstance(obj, Mapping):
-            return {_key(k): self.of(v, depth) for k, v in obj.items()}
-        if isinstance(obj, (list, tuple)):
-            return [self.of(v, depth) for v in obj]
-        if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
-            return {f.name: self.of(getattr(obj, f.name, None), depth) for f in dataclasses.fields(obj)}
-        return self.of(_leaf(obj), depth)
-
-
-def _digits(number: int) -> str:
-    try:
-        return str(number)
-    except ValueError:  # Python refuses to print more than 4300 digits
-        return hex(number)
-
-
-def _key(key: Any) -> str:
-    if isinstance(key, str):
-        return clean(str(key))
-    if key is None or isinstance(key, bool):
-        return {None: "null", True: "true", False: "false"}[key]
-    return str(_leaf(key)) if not isinstance(key, int) else _digits(key)
 
 
 def loads(data: bytes, limits: Limits = DEFAULT) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-FORMAT = "structdump"
+FORMAT: Literal["structdump"] = "structdump"
 VERSION = "1.0"
 SCHEMA_URI = "https://structdump.dev/schemas/bundle-v1.schema.json"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import threading
@@ -57,7 +58,7 @@ class Hub:
                     self._install(point)
                 elif point.name not in self._watched:
                     self._watched.add(point.name)
-                    wrapt.when_imported(point.module)(lambda _module, p=point: self._install(p))
+                    wrapt.when_imported(point.module)(functools.partial(self._late, point))
             for name, reason in self._unfit.items():
                 session.fail(name, reason)
 
@@ -108,6 +109,9 @@ class Hub:
             p.name: "installed" if p.name in self._undo else self._unfit.get(p.name, "waiting")
             for p in self.points
         }
+
+    def _late(self, point: Point, _module: object) -> None:
+        self._install(point)
 
     def _install(self, point: Point) -> None:
         with self._lock:

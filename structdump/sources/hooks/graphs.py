@@ -90,7 +90,7 @@ def install_depyf() -> Callable[[], None]:
 
     `prepare_debug` looks the name up when it is entered and swaps its code in.
     """
-    module = sys.modules["depyf.explain.enable_debugging"]
+    module: Any = sys.modules["depyf.explain.enable_debugging"]
     theirs = module.patched_lazy_format_graph_code
     target = sys.modules["torch._dynamo.utils"].lazy_format_graph_code
     body = types.FunctionType(theirs.__code__, target.__globals__, theirs.__name__, theirs.__defaults__)
