@@ -9,11 +9,13 @@ import re
 
 from structdump.bundle.normal import normalise
 
-# A directory, told from a division by the words between its slashes, or the redactor's token for one.
-_DIRECTORY = re.compile(r"(?<![\w.)\]/>])(?:/[\w.+@~-]+)+(?=/)|<path-\d+>(?:/[\w.+@~-]+)*(?=/)")
-_TOKEN = re.compile(r"<([a-z][a-z_-]*)-\d+>")
+# A directory, told from a division by the words between its slashes. Patterns start with a literal, so
+# that text without one costs little.
+_DIRECTORY = re.compile(r"/(?<![\w.)\]/>]/)[\w.+@~-]+(?:/[\w.+@~-]+)*(?=/)")
+_PATH_TOKEN = re.compile(r"<path-\d+>(?:/[\w.+@~-]+)*(?=/)")
+_TOKEN = re.compile(r"<([a-z]+(?:[_-][a-z]+)*)-\d+>")
 # Inductor names the files of its cache after a hash in base 32 (torch/_inductor/codecache.py).
-_HASH = re.compile(r"\bc[a-z2-7]{50,52}\b|\b[0-9a-f]{64}\b")
+_HASHED_FILE = re.compile(r"…/c[a-z2-7]{50,52}\b")
 _FACTS = re.compile(r"'(?:backend_hash|torch_version)': '[^'\n]*',? ?")  # of the environment, not the kernel
 _CPP_COMMENT = re.compile(r"[ \t]*//[^\n]*")
 _PY_COMMENT = re.compile(r"^[ \t]*#[^\n]*\n", re.MULTILINE)
@@ -33,11 +35,13 @@ def plain(text: str) -> str:
         '…/train.py:3 at …/a.py, <user>'
     """
     text = normalise(text)
+    if "<path-" in text:
+        text = _PATH_TOKEN.sub("…", text)
     if "/" in text:
         text = _DIRECTORY.sub("…", text)
-    if "-" in text and "<" in text:
+    if "<" in text:
         text = _TOKEN.sub(r"<\1>", text)
-    return _HASH.sub("<hash>", text)
+    return _HASHED_FILE.sub("…/<hash>", text)
 
 
 def kernel(text: str, name: str) -> str:

@@ -56,7 +56,7 @@ def _opened(source: Openable) -> LoadedBundle:
 class _Diff:
     def __init__(self, a: LoadedBundle, b: LoadedBundle, parts: set[str]):
         self.a, self.b, self.parts = a, b, parts
-        self.out = Difference(_side(a), _side(b))
+        self.out = Difference(side_of(a), side_of(b))
         self.alike = _seen(a) == _seen(b)  # so that what one lacks was not made
         self.unknown: list[str] = []
         self.kernels_missing: list[str] = []
@@ -139,7 +139,8 @@ def _of(artifacts: list[ArtifactView], kind: str, direction: str | None = "*") -
     return [x for x in artifacts if x.kind == kind and direction in ("*", x.direction)]
 
 
-def _side(bundle: LoadedBundle) -> Side:
+def side_of(bundle: LoadedBundle) -> Side:
+    """Return what a report says of a bundle before anything is compared."""
     return Side(
         bundle.run.program,
         bundle.run.rank,

@@ -29,10 +29,13 @@ def diff_graphs(a: str, b: str) -> TextDifference | None:
         >>> diff_graphs(old, "  x = f(y)\n  z = g(x, 2)\n").lines[-2:]
         ['-z = g(x, 1)', '+z = g(x, 2)']
     """
-    left, right = source_lines(a), source_lines(b)
-    if [s.text for s in left] == [s.text for s in right]:
-        return None
-    return _Comparison(left, right).result()
+    comparison = _Comparison(source_lines(a), source_lines(b))
+    return None if comparison.same() else comparison.result()
+
+
+def same_graph(a: str, b: str) -> bool:
+    """Tell whether two printed graphs do the same; stops at the first line that does not."""
+    return _Comparison(source_lines(a), source_lines(b)).same()
 
 
 class _Names:
@@ -82,14 +85,37 @@ class _Comparison:
     def __init__(self, left: list[Source], right: list[Source]):
         head, tail = _common_ends(left, right)
         self.head, self.tail = left[:head], left[len(left) - tail :]
+
         self.names_a, self.names_b = defined_names(left), defined_names(right)
         self.common = defined_names(_last_graph(self.head) + _first_graph(self.tail))
-        self.a = [take_apart(s, self.names_a) for s in left[head : len(left) - tail]]
-        self.b = [take_apart(s, self.names_b) for s in right[head : len(right) - tail]]
+        self.middle_a, self.middle_b = left[head : len(left) - tail], right[head : len(right) - tail]
+        self.a: list[Line] = []
+        self.b: list[Line] = []
         self.moved: Pairs = []
         self.folded = 0
 
+    def same(self) -> bool:
+        """Walk through both graphs side by side, up to the first line that differs."""
+        if len(self.middle_a) != len(self.middle_b):
+            return False
+        self.names = _Names(self.names_a, self.names_b, self.common)
+        for left, right in zip(self.middle_a, self.middle_b, strict=True):
+            a, b = take_apart(left, self.names_a), take_apart(right, self.names_b)
+            if left.text == GRAPH:
+                self.names = _Names(self.names_a, self.names_b, set())
+            if not self.names.equal(a, b):
+                return False
+            self.names.define(a, b)
+            self.a.append(a)
+            self.b.append(b)
+        self.common = defined_names(_first_graph(self.tail))
+        return all(edit.mark == " " for edit in self._tail_edits())
+
     def result(self) -> TextDifference | None:
+        self.common = defined_names(_last_graph(self.head) + _first_graph(self.tail))
+        self.a = [take_apart(s, self.names_a) for s in self.middle_a]
+        self.b = [take_apart(s, self.names_b) for s in self.middle_b]
+        self.folded = 0
         pairs = pair_lines(self.a, self.b)
         self.moved = moved_lines(self.a, self.b, pairs)
         edits = self._edits(pairs)

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
-_LIFE_END = re.compile(r"(?:;  (?:\w+ = )+None)?(?:(?<=\S)  # [^\"'\n]*)?$", re.MULTILINE)
+from structdump.analyze.canon import plain
+
 _WRAPPER = re.compile(
     r"^async_compile = AsyncCompile\(\).*?^async_compile\.wait\(globals\(\)\)$", re.DOTALL | re.MULTILINE
 )
@@ -27,17 +30,26 @@ _RETURN = re.compile(r"return [(\[]([\w, ]*?),?[)\]]$")
 _CLASS = re.compile(r"class \S+\((?:torch\.nn\.Module|Module|nn\.Module)\):$")
 
 
+_KEYWORDS = ("def ", "return ", "class ", "import ", "from ")
 INPUT = "input"
 GRAPH = "def forward"  # the line that begins a graph
 
 
-@dataclass(slots=True, frozen=True)
-class Source:
-    """A line as it counts: its text, its number in the printed graph (from 1), and the Python line above."""
+class Source(NamedTuple):
+    """A line as it counts, its number in the printed graph (from 1), and the comment above it."""
 
     text: str
     number: int
-    where: str | None = None
+    comment: str = ""
+
+    @property
+    def where(self) -> str | None:
+        """The Python line it comes from: `train.py:24 in forward: x = x + 1`, or None."""
+        found = _WHERE.match(self.comment)
+        if found is None:
+            return None
+        code = f": {found['code'].strip()}" if found["code"] else ""
+        return f"{found['file'].rsplit('/', 1)[-1]}:{found['line']} in {found['name']}{code}"
 
 
 def source_lines(text: str) -> list[Source]:
@@ -48,35 +60,48 @@ def source_lines(text: str) -> list[Source]:
         >>> [line.text for line in source_lines("  a = f(x);  x = None\n\n  # note\n  return (a, b)")]
         ['a = f(x)', 'return a', 'return b']
     """
-    wrapper = _WRAPPER.search(text)
+    wrapper = _WRAPPER.search(text) if "async_compile" in text else None
     if wrapper is not None:  # kernels and what tries them out are compared elsewhere
         kept = "\n" * text.count("\n", 0, wrapper.end()) + text[wrapper.end() :]
         text = _KERNEL_CALL.sub(r"\1", _DELETION.sub("", _WRAPPER_TAIL.sub("", kept)))
     out: list[Source] = []
-    where: str | None = None
+    comment = ""
     returning = False
-    for number, raw in enumerate(_LIFE_END.sub("", text).split("\n"), 1):
+    for number, raw in enumerate(text.split("\n"), 1):
         line = raw.strip()
         if not line:
             continue
         if line[0] == "#":
-            found = _WHERE.match(line)
-            where = _place(found) if found else None
+            comment = line if line.startswith("# File: ") else ""
             continue
+        line = _without_ends(line)
         if returning:
             returning = line not in (")", "]")
             if returning:
-                out.append(Source(f"return {line.rstrip(',')}", number, where))
-        elif line in ("return (", "return ["):
-            returning = True
-        elif line.startswith(("def ", "return ", "class ")):
-            out += [Source(part, number, where) for part in _split(line)]
+                out.append(Source(f"return {line.rstrip(',')}", number, comment))
+        elif line.startswith(_KEYWORDS):
+            returning = line in ("return (", "return [")
+            out += [Source(part, number, comment) for part in _split(line)]
         elif line != "):":
-            out.append(Source(line.rstrip(",") if line.endswith('",') else line, number, where))
+            out.append(Source(line[:-1] if line.endswith('",') else line, number, comment))
     return out
 
 
+def _without_ends(line: str) -> str:
+    """Take away the comment at the end, and the `;  a = b = None` that ends the life of values."""
+    at = line.find("  # ")
+    if at > 0 and '"' not in line[at:] and "'" not in line[at:]:
+        line = line[:at]
+    if line.endswith(" = None"):
+        at = line.rfind(";  ")
+        if at > 0:
+            line = line[:at]
+    return plain(line) if "/" in line or "<" in line else line
+
+
 def _split(line: str) -> list[str]:
+    if line.startswith(("import ", "from ")) or line in ("return (", "return ["):
+        return []  # depyf makes a module of each graph
     if line.startswith("class "):
         return [] if _CLASS.match(line) else [line]  # what begins a graph is its forward
     if line.startswith("return "):
@@ -87,12 +112,6 @@ def _split(line: str) -> list[str]:
         return [GRAPH] if line == "def forward(" else [line]
     parameters = _PARAMETER.findall(signature[1])
     return [GRAPH, *(p if ":" in p else f'{p.lstrip("*")}: "?"' for p in parameters)]
-
-
-def _place(found: re.Match[str]) -> str:
-    file = found["file"].rsplit("/", 1)[-1]
-    code = f": {found['code'].strip()}" if found["code"] else ""
-    return f"{file}:{found['line']} in {found['name']}{code}"
 
 
 _NAME = re.compile(r"(?<![\w.'\"])([A-Za-z_]\w*)(?!\w)(?! = |=)")
@@ -120,25 +139,32 @@ def defined_names(lines: list[Source]) -> set[str]:
     """Return every name that some line defines."""
     names: set[str] = set()
     for line in lines:
-        target = _target(line.text)
-        if target is not None:
-            names.update(target[1].split(", "))
+        names.update(_parts(line.text)[0])
     return names
 
 
 def take_apart(line: Source, defined: set[str]) -> Line:
     """Take a line apart; only names in `defined`, and symbols of shapes, count as names."""
-    target = _target(line.text)
-    if target is None:
-        expression, operands = _mask(line.text, defined)
-        return Line(line, (), "", expression, operands, expression.split("(")[0])
-    defines = tuple(target[1].split(", "))
-    type_, symbols = _mask(target[2] or "", frozenset())
-    if target[3] is None:
+    defines, type_parts, parts = _parts(line.text)
+    type_, symbols = _mask(type_parts, frozenset())
+    if parts is None:
         op = INPUT if "Sym(" not in type_ else "symbol"
         return Line(line, defines, type_, op, symbols, op)
-    expression, operands = _mask(target[3], defined)
-    return Line(line, defines, type_, expression, operands + symbols, expression.split("(")[0])
+    expression, operands = _mask(parts, defined)
+    return Line(line, defines, type_, expression, operands + symbols, expression.split("(", 1)[0])
+
+
+Parts = tuple[str, ...]
+
+
+@lru_cache(maxsize=1 << 14)  # the stages of one compile share most of their lines
+def _parts(text: str) -> tuple[Parts, Parts, Parts | None]:
+    """Split a line into the names it defines, its type and its expression; names stand at odd places."""
+    target = _target(text)
+    if target is None:
+        return (), (), tuple(_NAME.split(text))
+    type_ = tuple(_NAME.split(target[2])) if target[2] else ()
+    return tuple(target[1].split(", ")), type_, None if target[3] is None else tuple(_NAME.split(target[3]))
 
 
 def _target(text: str) -> re.Match[str] | None:
@@ -148,12 +174,14 @@ def _target(text: str) -> re.Match[str] | None:
     return found
 
 
-def _mask(text: str, defined: set[str] | frozenset[str]) -> tuple[str, tuple[str, ...]]:
-    parts = _NAME.split(text)
+def _mask(parts: Parts, defined: set[str] | frozenset[str]) -> tuple[str, Parts]:
+    if len(parts) < 2:
+        return "".join(parts), ()
     names = []
+    masked = list(parts)
     for at in range(1, len(parts), 2):
         name = parts[at]
         if name in defined or _SYMBOL.match(name):
             names.append(name)
-            parts[at] = "%"
-    return "".join(parts), tuple(names)
+            masked[at] = "%"
+    return "".join(masked), tuple(names)

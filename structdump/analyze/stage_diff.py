@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from structdump.analyze import canon
 from structdump.analyze.align import align
 from structdump.analyze.difference import Stage, StageDifference
-from structdump.analyze.graph_diff import diff_graphs
+from structdump.analyze.graph_diff import diff_graphs, same_graph
 from structdump.analyze.text_diff import TextDifference, diff_lines
 from structdump.bundle.loaded import ArtifactView
 
@@ -26,7 +26,7 @@ class Row:
 
     a: ArtifactView | None
     b: ArtifactView | None
-    answer: Answer
+    answer: Answer = "unknown"
     text: TextDifference | None = None
 
     @property
@@ -109,9 +109,15 @@ def diff_stages(a: list[ArtifactView], b: list[ArtifactView]) -> StageReport:
             placed += [(at, len(placed) + n, Row(None, s, "only_b")) for n, s in enumerate(theirs[j:end_b])]
             if end_a < len(mine):
                 at = mine[end_a].seq
-                placed.append((at, len(placed), _compare(mine[end_a], theirs[end_b])))
+                placed.append((at, len(placed), Row(mine[end_a], theirs[end_b])))
             i, j = end_a + 1, end_b + 1
-    return StageReport([row for _, _, row in sorted(placed, key=lambda p: p[:2])])
+    rows = [row for _, _, row in sorted(placed, key=lambda p: p[:2])]
+    parted = False
+    for row in rows:
+        if row.a is not None and row.b is not None:
+            row.answer, row.text = _compare(row.a, row.b, whole=not parted)
+            parted = parted or row.answer == "differs"
+    return StageReport(rows)
 
 
 def label_of(artifact: ArtifactView) -> str:
@@ -160,16 +166,22 @@ def _key(artifact: ArtifactView) -> Hashable:
     return (artifact.kind, artifact.stage, artifact.phase, name)
 
 
-def _compare(a: ArtifactView, b: ArtifactView) -> Row:
+def _compare(a: ArtifactView, b: ArtifactView, *, whole: bool) -> tuple[Answer, TextDifference | None]:
+    """Compare the stage of two compiles; what differs is worked out only if `whole`."""
     if a.digest is not None and a.digest == b.digest:
-        return Row(a, b, "same")
+        return "same", None
     text_a, text_b = a.text, b.text
     if text_a is None and text_b is None:
-        return Row(a, b, _by_counts(a, b))
+        return _by_counts(a, b), None
     if text_a is None or text_b is None:
-        return Row(a, b, "unknown")
-    text = _DIFFERS[a.kind](text_a, text_b)
-    return Row(a, b, "same" if text is None else "differs", text)
+        return "unknown", None
+    if a.kind == "ir":
+        text = diff_lines(canon.ir(text_a), canon.ir(text_b))
+    elif whole:
+        text = diff_graphs(text_a, text_b)
+    else:
+        return "same" if same_graph(text_a, text_b) else "differs", None
+    return "same" if text is None else "differs", text
 
 
 def _by_counts(a: ArtifactView, b: ArtifactView) -> Answer:
@@ -184,19 +196,3 @@ def _ops_change(row: Row) -> dict[str, int]:
     change = Counter((row.b and row.b.ops) or {})
     change.subtract((row.a and row.a.ops) or {})
     return {op: n for op, n in sorted(change.items()) if n}
-
-
-def _graphs(a: str, b: str) -> TextDifference | None:
-    return diff_graphs(canon.plain(a), canon.plain(b))
-
-
-def _irs(a: str, b: str) -> TextDifference | None:
-    return diff_lines(canon.ir(a), canon.ir(b))
-
-
-_DIFFERS: dict[str, Callable[[str, str], TextDifference | None]] = {
-    "graph": _graphs,
-    "pass": _graphs,
-    "output_code": _graphs,
-    "ir": _irs,
-}

@@ -29,14 +29,19 @@ def diff(
     from rich.console import Console
 
     from structdump.analyze.diff import diff as compare
+    from structdump.analyze.diff import side_of
     from structdump.cli.opening import opened
-    from structdump.report.diff_terminal import print_difference
+    from structdump.report.diff_terminal import lines_of, lines_of_sides, print_lines
 
+    console = Console()
+    left, right = opened(a), opened(b)
+    if not as_json:
+        print_lines(lines_of_sides(side_of(left), side_of(right)), console)  # the rest may take seconds
     parts = [part.strip() for part in ignore.split(",") if part.strip()]
-    found = compare(opened(a), opened(b), ignore=parts, times=times)
+    found = compare(left, right, ignore=parts, times=times)
     if as_json:
         typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
     else:
-        print_difference(found, Console())
+        print_lines(lines_of(found), console)
     if not found.same:
         raise typer.Exit(1)

@@ -27,13 +27,19 @@ _VALUE = 160
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def print_difference(difference: Difference, console: Console) -> None:
-    """Print a difference; lines are cut at the width of a terminal and left whole in a pipe."""
-    for line in lines_of(difference):
+def print_lines(lines: Iterable[Text], console: Console) -> None:
+    """Print lines: cut at the width of a terminal, whole in a pipe."""
+    for line in lines:
         if console.is_terminal:
             console.print(line, no_wrap=True, overflow="ellipsis", highlight=False)
         else:
             console.print(line, soft_wrap=True, highlight=False)
+
+
+def lines_of_sides(a: Side, b: Side) -> Iterator[Text]:
+    """Yield what is compared, a line each: program, torch, level and completeness."""
+    for name, side in (("A", a), ("B", b)):
+        yield Text(f"{name}  {_side(side)}", style="bold")
 
 
 def lines_of(difference: Difference) -> Iterator[Text]:
@@ -42,8 +48,6 @@ def lines_of(difference: Difference) -> Iterator[Text]:
     Example: `[str(line) for line in lines_of(structdump.diff(a, b))][-1] == "no difference"`
     """
     d = difference
-    for name, side in (("A", d.a), ("B", d.b)):
-        yield Text(f"{name}  {_side(side)}", style="bold")
     yield from _section("environment", [_change(c) for c in d.environment], limit=30)
     for what, ids in (("only in A", d.only_a), ("only in B", d.only_b)):
         yield from _section(f"compiles {what}", [Text(printable(i)) for i in ids])

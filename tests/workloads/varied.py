@@ -1,12 +1,12 @@
-"""One small program, changed on purpose by its argument, for comparing what two runs compiled."""
+"""One small program, changed on purpose by the variable VARIED, for comparing what two runs compiled."""
 
-import sys
+import os
 
 import torch
 import torch._inductor.config as inductor
 from torch import nn
 
-CHANGE = sys.argv[1] if len(sys.argv) > 1 else ""
+CHANGE = os.environ.get("VARIED", "")
 FACTOR = 3.0 if CHANGE == "constant" else 2.0
 TANH = CHANGE == "op"
 

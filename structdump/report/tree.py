@@ -1,0 +1,231 @@
+"""The tree of compiles: each with its stages, kernels and the place where its graph broke."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from structdump.analyze.summary import Part, Stage, config
+from structdump.bundle.loaded import ArtifactView
+from structdump.bundle.model import Compile, GraphBreak
+from structdump.report.lines import Line, labelled, plural, say, seconds
+
+_COMPILES = 12
+_KERNELS = 6
+_PASSES = 4
+_QUIET = frozenset({"runtime_asserts", "tensorify", "unlift_tokens"})
+_LABEL = 9
+MARKS = {
+    "ok": ("✓", "green"),
+    "failed": ("✗", "bold red"),
+    "fell_back": ("↩", "yellow"),
+    "skipped": ("–", "dim"),
+    "unfinished": ("…", "yellow"),
+}
+
+
+def tree(forest: Sequence[Part], *, full: bool = False) -> Iterator[Line]:
+    """Yield the tree; without `full` only so much of a large one as fits a few screens."""
+    total = sum(_size(part) for part in forest)
+    left = [total if full else _COMPILES]
+    for part in forest:
+        if left[0] <= 0:
+            break
+        yield from _compile(part, "", "", left, full=full)
+    hidden = max(0, total - (total if full else _COMPILES))
+    if hidden:
+        yield Line(say((f"… and {plural(hidden, 'compile')} more (--full shows all)", "dim")))
+
+
+def _size(part: Part) -> int:
+    count, waiting = 0, [part]
+    while waiting:
+        count += 1
+        waiting += waiting.pop().resumed
+    return count
+
+
+def _compile(part: Part, first: str, rest: str, left: list[int], *, full: bool) -> Iterator[Line]:
+    left[0] -= 1
+    yield _head(part, first, rest + "    ")
+    blocks: list[list[Line] | Part] = []
+    record = part.compile
+    if record is not None and record.recompile is not None:
+        again = record.recompile
+        because = again.guard or again.reason
+        previous = say("guard of ", (again.previous, "bold"), " failed: ") if again.previous else say("")
+        blocks.append([labelled("again", say(previous, (because, "yellow")), _LABEL)])
+    blocks += [[line] for line in _stage_lines(part.stages)]
+    if part.passes:
+        blocks.append([labelled("passes", _passes(part, full=full), _LABEL)])
+    if part.kernels:
+        blocks.append(list(_kernel_lines(part.kernels, full=full)))
+    shown = {child.id: child for child in part.resumed}
+    for graph_break in record.graph_breaks if record is not None else ():
+        blocks.append([_break(graph_break)])
+        child = shown.pop(graph_break.resumed_by, None)
+        if child is not None and left[0] > 0:
+            blocks.append(child)
+    for number, block in enumerate(blocks):
+        last = number == len(blocks) - 1
+        lead, follow = ("└─ ", "   ") if last else ("├─ ", "│  ")
+        if isinstance(block, Part):
+            yield from _compile(block, rest + lead, rest + follow, left, full=full)
+            continue
+        for place, line in enumerate(block):
+            lead_here = lead if place == 0 else follow
+            yield Line(line.body, rest + lead_here + line.first, rest + follow + line.rest, line.right)
+
+
+def _head(part: Part, first: str, rest: str) -> Line:
+    record = part.compile
+    if record is None:
+        return Line(
+            say(("outside any compile", "bold"), (f"  {part.artifacts:,} artifacts", "dim")), first, rest
+        )
+    mark, style = MARKS[record.status]
+    function = record.function
+    name = function.name if function else "(unknown function)"
+    where = f"  {place(function.file, function.line)}" if function and function.file else ""
+    status = [] if record.status == "ok" else [(record.status.replace("_", " "), style), "  "]
+    right = say(*status, (cache(record), "dim"), "  ", seconds(record.seconds).rjust(7))
+    return Line(
+        say((mark, style), " ", (record.id, "bold cyan"), " ", (name, "bold"), (where, "dim")),
+        first,
+        rest,
+        right,
+    )
+
+
+def place(file: str | None, line: int | None) -> str:
+    """Write file and line as editors take them."""
+    return f"{file or '?'}:{line}" if line is not None else file or "?"
+
+
+def cache(record: Compile) -> str:
+    """Say in a word or two what the caches answered."""
+    states = {"fx": record.cache.fx_graph, "aot": record.cache.aot_autograd}
+    known = {name: state for name, state in states.items() if state}
+    if not known:
+        return ""
+    if len(set(known.values())) == 1:
+        return f"cache {next(iter(known.values()))}"
+    return ", ".join(f"{name} {state}" for name, state in known.items())
+
+
+def _stage_lines(stages: Sequence[Stage]) -> Iterator[Line]:
+    """One line per direction, in order; small helper stages only where nothing else is."""
+    wanted = [s for s in stages if s.name not in _QUIET] or list(stages)
+    rows: dict[str, list[Stage]] = {}
+    for stage in wanted:
+        if stage.direction in (None, "joint"):
+            rows.setdefault("graphs", []).append(stage)
+        else:
+            rows.setdefault(stage.direction, []).append(stage)
+    for label, row in rows.items():
+        body = Text()
+        for number, stage in enumerate(row):
+            body.append_text(say(("  " if number == 0 else " → ", "dim")) if number else Text())
+            body.append_text(_stage(stage))
+        yield labelled(label, body, _LABEL)
+
+
+def _stage(stage: Stage) -> Text:
+    nodes = _count(stage.nodes or stage.before)
+    if len(stage.nodes) == 1 and len(stage.before) == 1 and stage.before != stage.nodes:
+        nodes = f"{stage.before[0]}→{stage.nodes[0]}"
+    times = f" ×{stage.runs}" if stage.runs > 1 else ""
+    mark = "*" if stage.changed else ""
+    text = say((stage.name, "" if stage.kept else "dim"), f" {nodes}" if nodes else "", times)
+    return say(text, (mark, "yellow")) if mark else text
+
+
+def _count(nodes: Sequence[int]) -> str:
+    if not nodes:
+        return ""
+    low, high = min(nodes), max(nodes)
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def _passes(part: Part, *, full: bool) -> Text:
+    changed = part.changed
+    text = say(
+        f"{len(part.passes)} runs, {len(changed)} changed the graph"
+        if changed
+        else f"{len(part.passes)} runs, none changed the graph"
+    )
+    most = len(changed) if full else _PASSES
+    for number, run in enumerate(changed[:most]):
+        text.append_text(say(": " if number == 0 else ", ", (run.name, "yellow"), (_nodes(run), "dim")))
+    if len(changed) > most:
+        text.append_text(say((f", … and {len(changed) - most} more (--passes)", "dim")))
+    return text
+
+
+def nodes_before(run: ArtifactView) -> int | None:
+    """Return how many nodes the graph had before a pass, where that is recorded."""
+    value = run.data.get("nodes_before") if isinstance(run.data, dict) else None
+    return value if isinstance(value, int) else None
+
+
+def _nodes(run: ArtifactView) -> str:
+    before = nodes_before(run)
+    if run.nodes is None:
+        return ""
+    return f" {before}→{run.nodes}" if before not in (None, run.nodes) else f" {run.nodes}"
+
+
+def _kernel_lines(kernels: Sequence[ArtifactView], *, full: bool) -> Iterator[Line]:
+    backends = Counter(k.kernel.backend for k in kernels if k.kernel)
+    counts = ", ".join(f"{n} {backend}" for backend, n in backends.most_common())
+    yield labelled("kernels", say(counts), _LABEL)
+    order = sorted(kernels, key=lambda k: (k.kernel is not None and k.kernel.backend == "extern", k.seq))
+    most = len(order) if full else _KERNELS
+    width = min(44, max((len(k.name) for k in order[:most]), default=0))
+    for kernel in order[:most]:
+        yield Line(_kernel(kernel, width), "  ", "    ")
+    if len(order) > most:
+        yield Line(say((f"… and {len(order) - most} more (--kernels)", "dim")), "  ", "    ")
+
+
+def _kernel(artifact: ArtifactView, width: int) -> Text:
+    kernel = artifact.kernel
+    assert kernel is not None  # noqa: S101  # a Part holds no other kernels
+    calls = f"×{kernel.calls} " if kernel.calls > 1 else ""
+    chosen = settings(artifact)
+    return say(
+        (kernel.name.ljust(width), "" if artifact.digest else "dim"),
+        "  ",
+        calls,
+        (f"{chosen}  " if chosen else "", "green"),
+        (f"← {operations(kernel.ops)}" if kernel.ops else "", "dim"),
+    )
+
+
+def settings(artifact: ArtifactView) -> str:
+    """Write the launch configuration of a kernel as `NAME=value` words."""
+    return " ".join(f"{k}={v}" for k, v in config(artifact.best_config).items())
+
+
+def operations(ops: Sequence[str], most: int = 6) -> str:
+    """Write ATen operations without their namespace, the first few of them."""
+    names = [op.removeprefix("aten.") for op in ops]
+    return ", ".join(names[:most]) + (f", … {len(names) - most} more" if len(names) > most else "")
+
+
+def reason(text: str) -> str:
+    """Return the telling part of a graph break's reason: Dynamo's second paragraph, its first line."""
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    if len(lines) > 1 and lines[0].startswith("Encountered graph break"):
+        return lines[1]
+    return lines[0] if lines else "no reason given"
+
+
+def _break(graph_break: GraphBreak) -> Line:
+    frame = graph_break.stack[-1] if graph_break.stack else None
+    where = say(" at ", place(frame.file, frame.line)) if frame else say("")
+    code = say("  ", (frame.code, "dim")) if frame and frame.code else say("")
+    then = say(" → resumes as ", (graph_break.resumed_by, "cyan")) if graph_break.resumed_by else say("")
+    return labelled("break", say((reason(graph_break.reason), "magenta"), where, then, code), _LABEL)
