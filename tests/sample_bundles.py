@@ -13,16 +13,16 @@ from structdump.bundle.verify import problems
 from structdump.bundle.writer import write_bundle
 from structdump.errors import BundleError
 
-GRAPH = '''class GraphModule(torch.nn.Module):
+GRAPH = """class GraphModule(torch.nn.Module):
     def forward(self, arg0_1: "f32[8, {n}]"):
         # File: train.py:{n} in forward, code: return (x @ w).relu()
         mm: "f32[8, 4]" = torch.ops.aten.mm.default(arg0_1, arg0_1);  arg0_1 = None
         return (torch.ops.aten.relu.default(mm),)
-'''
-KERNEL = '''@triton.jit
+"""
+KERNEL = """@triton.jit
 def triton_poi_fused_relu_{n}(in_ptr0, xnumel, XBLOCK: tl.constexpr):
     pass  # "quoted" \\ and a tab\t, é, 日本, 🎉
-'''
+"""
 COMPILE = {
     "id": "0/0",
     "function": {"name": "forward", "file": "train.py", "line": 12},
