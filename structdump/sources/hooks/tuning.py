@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
@@ -125,12 +126,28 @@ def _kernel_of(frame: types.FrameType | None) -> tuple[str | None, str | None]:
 
 
 def install_choices() -> Callable[[], None]:
-    """Register with `add_feedback_saver` (torch/_inductor/select_algorithm.py); return how to undo that."""
+    """Listen as `add_feedback_saver` does (torch/_inductor/select_algorithm.py); return how to undo that.
+
+    That function makes the selector if there is none yet, which asks for the GPU and so starts it. So
+    the saver is added to the selector that is there, and to those that torch makes later.
+    """
     module = sys.modules["torch._inductor.select_algorithm"]
-    module.add_feedback_saver(_feedback)
+    selector = module.AlgorithmSelectorCache
+    made = selector.__init__
+
+    def make(self: Any, *args: Any, **kwargs: Any) -> None:
+        made(self, *args, **kwargs)
+        with contextlib.suppress(Exception):
+            self.add_feedback_saver(_feedback)
+
+    selector.__init__ = make
+    if module._ALGORITHM_SELECTOR_CACHE is not None:
+        module._ALGORITHM_SELECTOR_CACHE.add_feedback_saver(_feedback)
 
     def undo() -> None:
-        savers = module.get_algorithm_selector_cache().feedback_saver_fns
+        if selector.__init__ is make:
+            selector.__init__ = made
+        savers = getattr(module._ALGORITHM_SELECTOR_CACHE, "feedback_saver_fns", [])
         if _feedback in savers:
             savers.remove(_feedback)
 
