@@ -30,10 +30,18 @@ def diff_environments(a: Environment, b: Environment) -> list[Change]:
     for module in sorted(a.configs.keys() | b.configs.keys()):
         name = module.removesuffix(".config")
         found += _mapping(f"{name}: ", a.configs.get(module, {}), b.configs.get(module, {}))
-    skip = {name for name in a.variables.keys() | b.variables.keys() if _IRRELEVANT.fullmatch(name)}
+    skip = {name for name in a.variables.keys() | b.variables.keys() if not concerns_compiling(name)}
     found += _mapping("$", a.variables, b.variables, skip=skip)
     found += _mapping("", a.extra, b.extra)
     return found
+
+
+def concerns_compiling(variable: str) -> bool:
+    """Tell whether an environment variable can change what is compiled.
+
+    Example: `not concerns_compiling("TORCHINDUCTOR_CACHE_DIR")`
+    """
+    return _IRRELEVANT.fullmatch(variable) is None
 
 
 def _devices(environment: Environment) -> list[str]:
