@@ -99,6 +99,8 @@ class _Slice:
         self.function, self.at, self.call = self._call()
         self.source = self._source()
         self.types = _types(self.source)
+        stated = re.search(r"device_str='(\w+)'\)$", ast.unparse(self.source))
+        self.device = stated[1] if stated else "cpu"
         self.out: list[str] = []
         self.done: set[str] = set()
         self.became: dict[str, str] = {}  # a buffer, and the first view of it
@@ -209,17 +211,18 @@ class _Slice:
         return None
 
     def _put(self, name: str, size: ast.expr, stride: ast.expr, dtype: str, device: str | None) -> None:
-        place = device or ("cuda" if any("_cuda" in _called(s) for s in self.function) else "cpu")
-        if place == "cuda":
-            place = self._device()
+        place = self._device(device or self.device)
         self.out.append(
             f"{name} = rand_strided({ast.unparse(size)}, {ast.unparse(stride)}, {dtype}, {place!r})"
         )
 
-    def _device(self) -> str:
-        found = next((s for s in self.function if _called(s).endswith("cuda.set_device")), None)
+    def _device(self, kind: str) -> str:
+        """Return a device with its index, which is that of the guard around the call."""
+        if kind == "cpu":
+            return kind
+        found = next((s for s in self.function if _called(s).endswith(f"{kind}.set_device")), None)
         index = re.search(r"\((\d+)\)", ast.unparse(found)) if found else None
-        return f"cuda:{index[1] if index else 0}"
+        return f"{kind}:{index[1] if index else 0}"
 
     def _dtype(self, name: str) -> str:
         """Return the dtype that the kernel expects at the first argument made from `name`."""
