@@ -17,8 +17,9 @@ from structdump.errors import UsageError
 
 #: What a compile can be rebuilt from, the best first: torch's own script has the graph as Inductor got it.
 _SOURCES = (("repro", "fx_graph_runnable"), ("graph", "post_grad"), ("graph", "captured"))
+_DIRECTIONS = ("forward", "backward", "inference")
 _SET_VARIABLE = re.compile(r"^os\.environ\[['\"](\w+)['\"]\] = .*$", re.MULTILINE)
-_SET_CONFIG = re.compile(r"^torch(?:\.\w+)*config\.[\w.]+ = (?P<value>.*)$", re.MULTILINE)
+_SET_CONFIG = re.compile(r"^torch\.[\w.]*config\.[\w.]+ = (?P<value>.*)$", re.MULTILINE)
 _MODULE = re.compile(r"^class Repro\(", re.MULTILINE)
 _TOKEN = re.compile(r"<[a-z]+(?:[_-][a-z]+)*-\d+>")
 
@@ -107,19 +108,19 @@ def _numbered(bundle: LoadedBundle, seq: int) -> ArtifactView:
 
 
 def _candidates(bundle: LoadedBundle, record: Compile | None) -> list[ArtifactView]:
-    """Return what can be rebuilt of a compile: one artifact per graph, from the best source there is."""
+    """Return what can be rebuilt of a compile: one artifact per graph, from the best source there is.
+
+    Of a failed compile, the last one is of the graph that failed.
+    """
     mine = [a for a in bundle.artifacts if a.compile_id == (record.id if record else None)]
     last = max((a.attempt or 0 for a in mine), default=0)
+    mine = [a for a in mine if (a.attempt or 0) == last and a.kind in ("graph", "pass", "repro")]
+    reached = next((a.direction for a in reversed(mine) if a.direction in _DIRECTIONS), None)
     for kind, stage in _SOURCES:
-        found = [
-            a
-            for a in mine
-            if (a.kind, a.stage) == (kind, stage)
-            and a.phase != "before"
-            and a.digest is not None
-            and (a.attempt or 0) == last
-        ]
-        if found:
+        found = [a for a in mine if (a.kind, a.stage) == (kind, stage) and a.phase != "before" and a.digest]
+        # The forward graph of a compile whose backward failed would tell nothing; the captured one has both.
+        failed_elsewhere = record is not None and record.error and stage != "captured"
+        if found and not (failed_elsewhere and found[-1].direction != reached):
             return found
     return []
 

@@ -161,6 +161,7 @@ class _Slice:
 
     def _define(self, name: str, function: list[ast.stmt], before: int, depth: int) -> None:
         found = self._definition(name, function, before)
+        stated = self._stated(name)
         if found is not None:
             allocated = _allocation(found.value)
             if allocated is not None:
@@ -168,14 +169,14 @@ class _Slice:
                 self._need(ast.Tuple([size, stride], ast.Load()), found.function, found.at, depth + 1)
                 self._put(name, size, stride, ast.unparse(dtype), device)
                 return
-            if _pure(found.value):
+            # `buf2 = buf1`, where an operator made buf1: the size is stated of buf2.
+            if _pure(found.value) and not (isinstance(found.value, ast.Name) and stated):
                 for node in ast.walk(found.value):
                     if isinstance(node, ast.Name):
                         self.became.setdefault(node.id, name)
                 self._need(found.value, found.function, found.at, depth + 1)
                 self.out.append(f"{name} = {ast.unparse(found.value)}")
                 return
-        stated = self._stated(name)
         if stated is not None:
             size, stride = stated
             self._need(ast.Tuple([size, stride], ast.Load()), function, before, depth + 1)

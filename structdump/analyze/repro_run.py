@@ -33,7 +33,7 @@ except BaseException as error:
 with open(result, "w", encoding="utf-8", errors="replace") as file:
     json.dump(found, file)
 """
-_WRAPPED = re.compile(r"(?:[A-Za-z_][\w.]*(?:Error|Exception|Unsupported|Failed): )*")
+_WRAPPED = re.compile(r"(?:(?:\w+\.)*[A-Z]\w+: )*")
 
 
 @dataclass(slots=True)
@@ -74,10 +74,10 @@ def _failure(code: int, result: Path) -> Failure | None:
         found = json.loads(result.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        return Failure(type="Crash", message=f"the process ended by {how}", traceback=None, user_frame=None)
+        return Failure(type="Crash", message=f"the process ended by {how}", traceback=None)
     if found is None:
         return None
-    return Failure(type=found["type"], message=found["message"], traceback=None, user_frame=None)
+    return Failure(type=found["type"], message=found["message"], traceback=None)
 
 
 def _alike(a: Failure | None, b: Failure | None) -> bool:

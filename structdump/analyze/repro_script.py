@@ -76,7 +76,8 @@ def header(title: str, bundle: LoadedBundle, facts: Iterable[str]) -> str:
         f"The bundle: {versions or 'versions not known'}",
         *facts,
     ]
-    return "".join(f"# {comment(line)}".rstrip() + "\n" for line in lines)
+    # A coding of its own, as Python would take one from a name in the first two lines.
+    return "# coding: utf-8\n" + "".join(f"# {comment(line)}".rstrip() + "\n" for line in lines)
 
 
 def comment(text: str) -> str:
