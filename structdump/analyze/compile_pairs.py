@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
 from structdump.analyze.align import align
@@ -44,16 +44,20 @@ Paired = tuple[CompileSide | None, CompileSide | None]
 def pair_compiles(a: LoadedBundle, b: LoadedBundle) -> list[Paired]:
     """Pair the compiles of two bundles, in A's order; None where one has no counterpart.
 
-    Within one function, those that captured the same graph come first, the rest by order. Compiles
-    that are left over on both sides under the same id are one function under another name.
+    Within one function, those that captured the same graph come first, the rest by order. A directory
+    or a log may not know a function's file, or its name: then the name counts, then order alone.
+    Compiles that are left over on both sides under the same id are one function under another name.
     """
     left, right = _sides(a), _sides(b)
-    keys_a, keys_b = [_key(s) for s in left], [_key(s) for s in right]
     partner: dict[int, int] = {}
-    for key in dict.fromkeys(keys_a):
-        mine = [i for i, k in enumerate(keys_a) if k == key]
-        theirs = [j for j, k in enumerate(keys_b) if k == key]
-        partner |= _pair(left, right, mine, theirs)
+    for key in (_key, _name, _nameless(left, right)):
+        keys_a = {i: key(s) for i, s in enumerate(left) if i not in partner}
+        taken = set(partner.values())
+        keys_b = {j: key(s) for j, s in enumerate(right) if j not in taken}
+        for value in dict.fromkeys(v for v in keys_a.values() if v is not None):
+            mine = [i for i, k in keys_a.items() if k == value]
+            theirs = [j for j, k in keys_b.items() if k == value]
+            partner |= _pair(left, right, mine, theirs)
     taken = set(partner.values())
     ids = {s.id: j for j, s in enumerate(right) if j not in taken}
     for i, side in enumerate(left):
@@ -90,12 +94,20 @@ def _sides(bundle: LoadedBundle) -> list[CompileSide]:
 
 def _key(side: CompileSide) -> Hashable:
     if side.record is None:
-        return None
+        return "no compile id"
     function = side.record.function
-    if function is None:
-        return ""
-    file = re.split(r"[/\\]", function.file or "")[-1]
-    return (_RESUME.sub("", function.name), file)
+    return function and (_RESUME.sub("", function.name), re.split(r"[/\\]", function.file or "")[-1])
+
+
+def _name(side: CompileSide) -> Hashable:
+    function = side.record.function if side.record else None
+    return function and _RESUME.sub("", function.name)
+
+
+def _nameless(left: list[CompileSide], right: list[CompileSide]) -> Callable[[CompileSide], Hashable]:
+    """Return a key that pairs all that is left, unless both bundles name their functions."""
+    named = all(side.record is None or side.record.function for side in (*left, *right))
+    return lambda side: None if named or side.record is None else "any"
 
 
 def _captured(side: CompileSide) -> Hashable:

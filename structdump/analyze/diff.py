@@ -23,6 +23,7 @@ from structdump.errors import UsageError
 
 Openable = LoadedBundle | str | os.PathLike[str]
 
+_COMPILED = ("graph", "pass", "output_code", "kernel")
 _TOLD = 8  # stages or kernels that a note names
 
 
@@ -58,13 +59,14 @@ class _Diff:
         self.a, self.b, self.parts = a, b, parts
         self.out = Difference(side_of(a), side_of(b))
         self.alike = _seen(a) == _seen(b)  # so that what one lacks was not made
+        self.known = a.producer.source == b.producer.source
         self.unknown: list[str] = []
         self.kernels_missing: list[str] = []
 
     def run(self, ignored: list[str]) -> Difference:
         self.out.ignored = ignored
         if "env" in self.parts:
-            self.out.environment = diff_environments(self.a.environment, self.b.environment)
+            self.out.environment = diff_environments(self.a.environment, self.b.environment, known=self.known)
         self.out.notes += _explain(self.a, self.b)
         for left, right in pair_compiles(self.a, self.b):
             if left is not None and right is not None:
@@ -86,14 +88,18 @@ class _Diff:
     def _alone(self, left: CompileSide | None, right: CompileSide | None) -> None:
         side = left or right
         assert side is not None  # noqa: S101  # pair_compiles makes no empty pair
-        if side.record is None and not self.alike:
+        if side.record is None and not (self.alike and any(x.kind in _COMPILED for x in side.artifacts)):
             return
-        (self.out.only_a if left else self.out.only_b).append(side.label)
+        why = side.record.recompile.reason if side.record and side.record.recompile else ""
+        label = f"{side.label}, as {why}" if why else side.label
+        (self.out.only_a if left else self.out.only_b).append(label)
 
     def _compile(self, left: CompileSide, right: CompileSide) -> None:
         found = CompileDifference(left.id, right.id, left.function)
         if left.record and right.record:
-            found.changes = [c for c in diff_records(left.record, right.record) if c.part in self.parts]
+            found.changes = [
+                c for c in diff_records(left.record, right.record, known=self.known) if c.part in self.parts
+            ]
         if "graphs" in self.parts:
             self._graphs(found, diff_stages(left.artifacts, right.artifacts))
         if "guards" in self.parts:
@@ -103,7 +109,7 @@ class _Diff:
         self._kernels(found.label, left.artifacts, right.artifacts)
 
     def _graphs(self, found: CompileDifference, report: StageReport) -> None:
-        found.first, found.later = report.first(), report.later()
+        found.first, found.later = report.first(alike=self.alike), report.later()
         if found.first is not None and found.first.text is not None:
             changed = found.first.text.changed
             found.first.same_as = next(

@@ -17,22 +17,30 @@ _IRRELEVANT = re.compile(
 )
 
 
-def diff_environments(a: Environment, b: Environment) -> list[Change]:
+def diff_environments(a: Environment, b: Environment, *, known: bool = True) -> list[Change]:
     """Return versions, devices, torch settings and variables that differ, the weightiest first.
+
+    Without `known`, one of them is a directory's or a log's, which tell little: what only one of them
+    states is no difference then.
 
     Example: `diff_environments(x.environment, y.environment)[0].what == "torch"`
     """
-    found = list(_mapping("", a.versions, b.versions, skip={"structdump"}))
+    found = list(_mapping("", a.versions, b.versions, known, skip={"structdump"}))
     for what in ("os", "cpu", "cpu_count"):
-        found += _values(what, getattr(a, what), getattr(b, what))
-    found += _values("devices", _devices(a), _devices(b))
-    found += _mapping("", a.drivers, b.drivers)
+        found += _values(what, getattr(a, what), getattr(b, what), known)
+    found += _values("devices", _devices(a) or None, _devices(b) or None, known)
+    found += _mapping("", a.drivers, b.drivers, known)
     for module in sorted(a.configs.keys() | b.configs.keys()):
         name = module.removesuffix(".config")
-        found += _mapping(f"{name}: ", a.configs.get(module, {}), b.configs.get(module, {}))
+        found += _mapping(f"{name}: ", a.configs.get(module, {}), b.configs.get(module, {}), known)
     skip = {name for name in a.variables.keys() | b.variables.keys() if not concerns_compiling(name)}
-    found += _mapping("$", a.variables, b.variables, skip=skip)
-    found += _mapping("", a.extra, b.extra)
+    found += _mapping("$", a.variables, b.variables, known, skip=skip)
+    for name in [*a.extra, *(k for k in b.extra if k not in a.extra)]:
+        one, other = a.extra.get(name), b.extra.get(name)
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            found += _mapping(f"{name} ", one, other, known)
+        else:
+            found += _values(name, one, other, known)
     return found
 
 
@@ -49,15 +57,19 @@ def _devices(environment: Environment) -> list[str]:
 
 
 def _mapping(
-    prefix: str, a: Mapping[str, Any], b: Mapping[str, Any], skip: set[str] | frozenset[str] = frozenset()
+    prefix: str,
+    a: Mapping[str, Any],
+    b: Mapping[str, Any],
+    known: bool,
+    skip: set[str] | frozenset[str] = frozenset(),
 ) -> Iterator[Change]:
     for key in [*a, *(k for k in b if k not in a)]:
         if key not in skip:
-            yield from _values(prefix + key, a.get(key), b.get(key))
+            yield from _values(prefix + key, a.get(key), b.get(key), known)
 
 
-def _values(what: str, a: Any, b: Any) -> Iterator[Change]:
-    if comparable(a) != comparable(b):
+def _values(what: str, a: Any, b: Any, known: bool) -> Iterator[Change]:
+    if comparable(a) != comparable(b) and (known or (a is not None and b is not None)):
         yield Change("env", what, a, b)
 
 

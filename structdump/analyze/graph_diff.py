@@ -15,6 +15,7 @@ from structdump.analyze.graph_lines import GRAPH, INPUT, Line, Source, defined_n
 from structdump.analyze.line_pairs import moved_lines, pair_lines
 from structdump.analyze.text_diff import UNFOLDED, Edit, TextDifference, render
 
+_DETAILED = re.compile(r'"(\w+\[[^\]"\n]*\])\[[^\]"\n]*\][a-z]*(?::\d+)?"')
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 
 
@@ -29,13 +30,20 @@ def diff_graphs(a: str, b: str) -> TextDifference | None:
         >>> diff_graphs(old, "  x = f(y)\n  z = g(x, 2)\n").lines[-2:]
         ['-z = g(x, 1)', '+z = g(x, 2)']
     """
-    comparison = _Comparison(source_lines(a), source_lines(b))
+    comparison = _Comparison(*_sources(a, b))
     return None if comparison.same() else comparison.result()
 
 
 def same_graph(a: str, b: str) -> bool:
     """Tell whether two printed graphs do the same; stops at the first line that does not."""
-    return _Comparison(source_lines(a), source_lines(b)).same()
+    return _Comparison(*_sources(a, b)).same()
+
+
+def _sources(a: str, b: str) -> tuple[list[Source], list[Source]]:
+    """Return the lines of both; strides and devices only if both are printed with them."""
+    if (_DETAILED.search(a) is None) != (_DETAILED.search(b) is None):
+        a, b = (_DETAILED.sub(r'"\1"', text) for text in (a, b))
+    return source_lines(a), source_lines(b)
 
 
 class _Names:
@@ -47,8 +55,9 @@ class _Names:
         self.to_b: dict[str, str] = {}
 
     def define(self, a: Line, b: Line) -> None:
-        if len(a.defines) == len(b.defines):
-            for x, y in zip(a.defines, b.defines, strict=True):
+        alike = len(a.defines) == len(b.defines)
+        for x, y in zip(a.defines, b.defines, strict=False):
+            if alike or x == y:  # of inputs that are unpacked in one line, the first ones are the same
                 self.to_b[x], self.to_a[y] = y, x
 
     def same(self, x: str, y: str) -> bool:
@@ -64,6 +73,7 @@ class _Names:
             a.expression == b.expression
             and a.type == b.type
             and len(a.operands) == len(b.operands)
+            and len(a.defines) == len(b.defines)
             and all(self.same(x, y) for x, y in zip(a.operands, b.operands, strict=True))
         )
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from structdump.analyze.canon import plain
 
+_TUNING = re.compile(r'^r?"""\nCompile-time auto-tuning block:.*?^"""$', re.DOTALL | re.MULTILINE)
 _WRAPPER = re.compile(
     r"^async_compile = AsyncCompile\(\).*?^async_compile\.wait\(globals\(\)\)$", re.DOTALL | re.MULTILINE
 )
@@ -60,6 +61,8 @@ def source_lines(text: str) -> list[Source]:
         >>> [line.text for line in source_lines("  a = f(x);  x = None\n\n  # note\n  return (a, b)")]
         ['a = f(x)', 'return a', 'return b']
     """
+    if "async_compile" in text:
+        text = _TUNING.sub(lambda m: "\n" * m[0].count("\n"), text)
     wrapper = _WRAPPER.search(text) if "async_compile" in text else None
     if wrapper is not None:  # kernels and what tries them out are compared elsewhere
         kept = "\n" * text.count("\n", 0, wrapper.end()) + text[wrapper.end() :]
@@ -82,7 +85,7 @@ def source_lines(text: str) -> list[Source]:
         elif line.startswith(_KEYWORDS):
             returning = line in ("return (", "return [")
             out += [Source(part, number, comment) for part in _split(line)]
-        elif line != "):":
+        elif line not in ("self,", "):"):
             out.append(Source(line[:-1] if line.endswith('",') else line, number, comment))
     return out
 

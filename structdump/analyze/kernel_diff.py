@@ -41,6 +41,8 @@ class KnownKernel:
 KernelPair = tuple[KnownKernel | None, KnownKernel | None]
 # From what says most to what says least. None pairs nothing.
 _KEYS: tuple[Callable[[KnownKernel], Hashable], ...] = (
+    lambda k: (k.name, k.artifact.digest, k.facts.calls, k.artifact.graph_id),
+    lambda k: (k.name, k.artifact.digest, k.facts.calls),
     lambda k: (k.name, k.artifact.digest),
     lambda k: k.source and (k.base, k.source),
     lambda k: k.source,

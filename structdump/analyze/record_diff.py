@@ -16,8 +16,18 @@ _NOTICEABLE = 0.1  # seconds
 _GUARD_STAGES = ("cpp_guards", "guards")
 
 
-def diff_records(a: Compile, b: Compile) -> Iterator[Change]:
-    """Yield what differs in how two compiles went: function, status, error, reasons, breaks, times."""
+def diff_records(a: Compile, b: Compile, *, known: bool = True) -> Iterator[Change]:
+    """Yield what differs in how two compiles went: function, status, error, reasons, breaks, times.
+
+    Without `known`, one of them is a directory's, which tells little: nothing is compared then but what
+    both state.
+    """
+    for change in _changes(a, b):
+        if known or (change.a is not None and change.b is not None):
+            yield change
+
+
+def _changes(a: Compile, b: Compile) -> Iterator[Change]:
     if a.function and b.function and a.function.name.split("_at_")[0] != b.function.name.split("_at_")[0]:
         yield Change("compiles", "function", a.function.name, b.function.name)
     if a.status != b.status:
@@ -29,7 +39,7 @@ def diff_records(a: Compile, b: Compile) -> Iterator[Change]:
     if a.backend != b.backend:
         yield Change("compiles", "backend", a.backend, b.backend)
     if comparable(a.symbols) != comparable(b.symbols):
-        yield Change("graphs", "symbolic shapes", _symbols(a), _symbols(b))
+        yield Change("graphs", "symbolic shapes", _symbols(a) or None, _symbols(b) or None)
     if a.seconds is not None and b.seconds is not None:
         fast, slow = sorted((a.seconds, b.seconds))
         if slow > _SLOWER * fast and slow - fast > _NOTICEABLE:

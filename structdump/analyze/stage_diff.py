@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from structdump.analyze import canon
-from structdump.analyze.align import align
+from structdump.analyze.align import Pairs, align
 from structdump.analyze.difference import Stage, StageDifference
 from structdump.analyze.graph_diff import diff_graphs, same_graph
 from structdump.analyze.text_diff import TextDifference, diff_lines
@@ -62,20 +62,24 @@ class StageReport:
         """Return the stages that one side has alone."""
         return [row.stage for row in self.rows if row.answer == side]
 
-    def first(self) -> StageDifference | None:
-        """Return the first stage that differs, and what is known of those right before it."""
+    def first(self, *, alike: bool = True) -> StageDifference | None:
+        """Return the first stage that differs, and what is known of those right before it.
+
+        Unless `alike`, that a stage is in one bundle alone says nothing: the other may have left it out.
+        """
         at = next((n for n, row in enumerate(self.rows) if row.answer == "differs"), None)
         if at is None:
             return None
         before = self.rows[:at]
         sure = max((n for n, r in enumerate(before) if r.answer == "same"), default=-1)
-        between = before[sure + 1 :]
+        between = [r for r in before[sure + 1 :] if alike or r.answer not in ("only_a", "only_b")]
         row = self.rows[at]
         # A pass that ran on one side alone and changed the graph is the reason, not the stage after it.
         cause = next((r for r in between if r.one.changed and r.answer in ("only_a", "only_b")), row)
         found = StageDifference(cause.stage, None if cause is row else row.stage, row.text, _ops_change(row))
         found.last_same = before[sure].stage if sure >= 0 else None
-        found.between = [f"{r.stage.label}: {_WHY[r.answer]}" for r in between if r is not cause]
+        told = [f"{r.stage.label}: {_WHY[r.answer]}" for r in between if r is not cause]
+        found.between = list(dict.fromkeys(told))
         return found
 
     def later(self) -> list[Stage]:
@@ -95,14 +99,14 @@ _WHY: dict[Answer, str] = {
 
 def diff_stages(a: list[ArtifactView], b: list[ArtifactView]) -> StageReport:
     """Compare the graphs, passes, fusion IR and wrapper code of two compiles, in the order of A."""
-    left, right = _groups(a), _groups(b)
+    left, right = _groups(a, b)
     placed: list[tuple[int, int, Row]] = []
     for group in [*left, *(g for g in right if g not in left)]:
         mine, theirs = left.get(group, []), right.get(group, [])
+        theirs = _codes_in_order(mine, theirs)
         at = mine[0].seq - 1 if mine else len(placed) + max((s.seq for s in a), default=0)
         i = j = 0
-        pairs = align([_key(s) for s in mine], [_key(s) for s in theirs])
-        for end_a, end_b in [*pairs, (len(mine), len(theirs))]:
+        for end_a, end_b in [*_aligned(mine, theirs), (len(mine), len(theirs))]:
             for one in mine[i:end_a]:
                 at = one.seq
                 placed.append((at, len(placed), Row(one, None, "only_a")))
@@ -118,6 +122,34 @@ def diff_stages(a: list[ArtifactView], b: list[ArtifactView]) -> StageReport:
             row.answer, row.text = _compare(row.a, row.b, whole=not parted)
             parted = parted or row.answer == "differs"
     return StageReport(rows)
+
+
+def _aligned(a: list[ArtifactView], b: list[ArtifactView]) -> Pairs:
+    """Pair stages in order: those with equal texts first, then those of equal names between them."""
+    keys_a, keys_b = [_key(s) for s in a], [_key(s) for s in b]
+    same = align(
+        [(k, s.digest) for k, s in zip(keys_a, a, strict=True)],
+        [(k, s.digest) for k, s in zip(keys_b, b, strict=True)],
+    )
+    pairs: Pairs = []
+    i = j = 0
+    for end_a, end_b in [*same, (len(a), len(b))]:
+        pairs += [(i + m, j + n) for m, n in align(keys_a[i:end_a], keys_b[j:end_b])]
+        pairs += [(end_a, end_b)] if end_a < len(a) else []
+        i, j = end_a + 1, end_b + 1
+    return pairs
+
+
+def _codes_in_order(a: list[ArtifactView], b: list[ArtifactView]) -> list[ArtifactView]:
+    """Return B with its output codes in A's order: from a cache they are loaded in any."""
+    texts: dict[str | None, int] = {
+        s.digest: n for n, s in reversed(list(enumerate(a))) if s.kind == "output_code"
+    }
+    names = {s.graph_id: n for n, s in reversed(list(enumerate(a))) if s.kind == "output_code"}
+    codes = [s for s in b if s.kind == "output_code"]
+    codes.sort(key=lambda s: texts.get(s.digest, names.get(s.graph_id, len(a))))
+    ordered = iter(codes)
+    return [next(ordered) if s.kind == "output_code" else s for s in b]
 
 
 def label_of(artifact: ArtifactView) -> str:
@@ -149,21 +181,48 @@ def _piece(artifact: ArtifactView) -> str | None:
     return f"{name} {piece.range}" if piece.range else name
 
 
-def _groups(artifacts: list[ArtifactView]) -> dict[Hashable, list[ArtifactView]]:
-    """Sort stages by the graph they belong to: forward and backward may interleave."""
-    groups: dict[Hashable, list[ArtifactView]] = defaultdict(list)
-    captured = any(a.stage == "captured" for a in artifacts)
-    for one in artifacts:
-        if captured and one.stage == "runtime_asserts" and one.phase == "before":
-            continue  # the captured graph once more, printed with less
-        if one.kind in ("graph", "pass", "output_code") or (one.kind == "ir" and one.stage in _FUSION):
-            groups[one.direction, _piece(one)].append(one)
-    return groups
+Groups = dict[Hashable, list[ArtifactView]]
+
+
+def _groups(a: list[ArtifactView], b: list[ArtifactView]) -> tuple[Groups, Groups]:
+    """Sort stages by the graph they belong to: forward and backward may interleave.
+
+    A directory does not tell the pieces of a split graph apart, and lists each stage by itself. Against
+    one that does, each stage is a group then; how often it ran must be the same to know what is what.
+    """
+    sides = [
+        [x for x in side if _is_stage(x, captured)]
+        for side, captured in ((a, _captured(a)), (b, _captured(b)))
+    ]
+    pieces = [any(x.subgraph for x in side) for side in sides]
+    by_stage = pieces[0] != pieces[1] and all(sides)
+    out: tuple[Groups, Groups] = (defaultdict(list), defaultdict(list))
+    for side, groups in zip(sides, out, strict=True):
+        for one in side:
+            groups[(one.direction, _key(one)) if by_stage else (one.direction, _piece(one))].append(one)
+    if by_stage:
+        for group in out[0].keys() & out[1].keys():
+            if len(out[0][group]) != len(out[1][group]):
+                out[1][None, group] = out[1].pop(group)
+    return out
+
+
+def _captured(artifacts: list[ArtifactView]) -> bool:
+    return any(a.stage == "captured" for a in artifacts)
+
+
+def _is_stage(artifact: ArtifactView, captured: bool) -> bool:
+    if captured and artifact.stage == "runtime_asserts" and artifact.phase == "before":
+        return False  # the captured graph once more, printed with less
+    if artifact.kind == "ir":
+        return artifact.stage in _FUSION
+    return artifact.kind in ("graph", "pass", "output_code")
 
 
 def _key(artifact: ArtifactView) -> Hashable:
-    name = _COMPILED.sub("", canon.plain(artifact.name))
-    return (artifact.kind, artifact.stage, artifact.phase, name)
+    """Return what a stage is known by. Sources name graphs in ways of their own; passes have one name."""
+    name = artifact.name if artifact.kind == "pass" or artifact.stage is None else ""
+    return (artifact.kind, artifact.stage, artifact.phase, _COMPILED.sub("", canon.plain(name)))
 
 
 def _compare(a: ArtifactView, b: ArtifactView, *, whole: bool) -> tuple[Answer, TextDifference | None]:
