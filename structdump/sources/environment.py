@@ -137,15 +137,24 @@ def _devices() -> list[dict[str, Any]]:
 
 
 def _configs() -> dict[str, dict[str, Any]]:
-    """Return what differs from the defaults, by `ConfigModule._get_dict` (torch/utils/_config_module.py)."""
+    """Return what differs from the defaults, by `ConfigModule._get_dict` (torch/utils/_config_module.py).
+
+    It also gives what torch itself set to the default: whether it did depends on what was compiled.
+    """
     found: dict[str, dict[str, Any]] = {}
     for name in CONFIGS:
         module = sys.modules.get(name)
         read = getattr(module, "_get_dict", None)
         if read is not None:
             values = read(skip_default=True)
-            found[name] = {k: _plain(v) for k, v in sorted(values.items())}
+            entries = getattr(module, "_config", {})
+            found[name] = {k: _plain(v) for k, v in sorted(values.items()) if _is_set(entries.get(k), v)}
     return found
+
+
+def _is_set(entry: Any, value: Any) -> bool:
+    default = getattr(entry, "default", _is_set)
+    return type(value) is not type(default) or bool(value != default)
 
 
 def _plain(value: Any) -> Any:
