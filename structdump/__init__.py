@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from structdump.analyze.diff import diff as diff
     from structdump.bundle.reader import LoadedBundle as Bundle
     from structdump.bundle.reader import load as load
     from structdump.config import DumpConfig as DumpConfig
@@ -23,12 +24,13 @@ _HOMES = {
     "Bundle": ("structdump.bundle.reader", "LoadedBundle"),
     "DumpConfig": ("structdump.config", "DumpConfig"),
     "StructdumpError": ("structdump.errors", "StructdumpError"),
+    "diff": ("structdump.analyze.diff", "diff"),
     "capture": ("structdump.sources.live", "capture"),
     "pack": ("structdump.sources.pack", "pack"),
     "load": ("structdump.bundle.reader", "load"),
 }
 
-__all__ = ["Bundle", "DumpConfig", "StructdumpError", "__version__", "capture", "load", "pack"]
+__all__ = ["Bundle", "DumpConfig", "StructdumpError", "__version__", "capture", "diff", "load", "pack"]
 
 
 def __getattr__(name: str) -> Any:
