@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import tempfile
 import threading
@@ -79,6 +80,9 @@ class Session:
         self._errors: dict[tuple[str, str], int] = {}
         self._written: set[str] = set()
         self._before: dict[tuple[Any, ...], str] = {}
+        # Passes that change nothing hand in the same text dozens of times.
+        self._prepared = functools.lru_cache(maxsize=4)(self._prepare)
+        self._counted = functools.lru_cache(maxsize=4)(measure_text)
 
     @property
     def active(self) -> bool:
@@ -226,12 +230,10 @@ class Session:
     def _store(self, artifact: Artifact, text: str | None, omitted: Omission | None) -> None:
         with self._lock:
             if text is not None:
-                stored = self.redactor.text(normalise(text))
-                artifact.digest = digest(stored)
-                artifact.bytes = len(stored.encode("utf-8", "surrogatepass"))
+                stored, artifact.digest, artifact.bytes = self._prepared(text)
                 self._compare(artifact)
                 if artifact.kind in ("graph", "pass") and artifact.language == "python":
-                    artifact.nodes, artifact.ops = measure_text(stored)
+                    artifact.nodes, artifact.ops = self._counted(stored)
                 if artifact.digest not in self._written:
                     self._written.add(artifact.digest)
                     self._write({"t": "text", "digest": artifact.digest, "text": stored})
@@ -242,6 +244,10 @@ class Session:
                 self._omit(omitted.reason, "indexed", omitted.bytes)
             data = self.redactor.value(artifact.model_dump(exclude_defaults=True))
             self._write({"t": "artifact", "artifact": data})
+
+    def _prepare(self, text: str) -> tuple[str, str, int]:
+        stored = self.redactor.text(normalise(text))
+        return stored, digest(stored), len(stored.encode("utf-8", "surrogatepass"))
 
     def _compare(self, artifact: Artifact) -> None:
         if artifact.phase is None or artifact.digest is None or artifact.kind != "graph":

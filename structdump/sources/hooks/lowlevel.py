@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import re
 import sys
+import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 from structdump.sources.event import Event
@@ -16,6 +19,7 @@ from structdump.sources.session import Session
 
 #: What a Triton compile holds in `asm`, as text (triton/compiler/compiler.py); cubins are binary.
 ASSEMBLIES = ("ttir", "ttgir", "llir", "ptx", "amdgcn")
+_PRINTING = threading.Lock()
 
 
 def install_ir() -> Callable[[], None]:
@@ -53,9 +57,49 @@ def _ir(nodes: Any, phase: Literal["before", "after"], session: Session) -> None
         session,
         f"{'pre' if phase == 'before' else 'post'}_fusion",
         f"Inductor IR {phase} fusion",
-        lambda: "\n\n\n".join(node.debug_str() for node in nodes),
+        lambda: _printed(nodes, state_of(session).bodies),
         phase=phase,
     )
+
+
+def _printed(nodes: Any, bodies: weakref.WeakKeyDictionary[Any, str]) -> str:
+    with _quick_printing(bodies):
+        return "\n\n\n".join(node.debug_str() for node in nodes)
+
+
+@contextlib.contextmanager
+def _quick_printing(bodies: weakref.WeakKeyDictionary[Any, str]) -> Iterator[None]:
+    """Have IR printed to the same text in a fraction of the time.
+
+    To print the body of a loop, `LoopBodyBlock.debug_str` (torch/_inductor/loop_body.py, torch 2.9 to 2.13)
+    makes a module of it, which compiles its code; here the code is generated and no more, and remembered
+    until after fusion. Sympy prints the same few sizes thousands of times.
+    """
+    block = sys.modules["torch._inductor.loop_body"].LoopBodyBlock
+    printable = sys.modules["sympy.core._print_helpers"].Printable
+    expressions: dict[Any, str] = {}
+    slow = printable.__str__
+
+    def debug_str(self: Any, name: str = "block") -> str:
+        code = bodies.get(self.graph)
+        if code is None:
+            code = self.graph.python_code("self").src.strip()
+            code = bodies[self.graph] = re.sub(r";[^\n]*", "", code)
+        return code.replace("def forward(", f"def {name}(")
+
+    def quick(self: Any) -> str:
+        text = expressions.get(self)
+        if text is None:
+            text = expressions[self] = slow(self)
+        return text
+
+    with _PRINTING:  # so that no thread takes what another put here for sympy's own
+        former = block.debug_str, printable.__str__, printable.__repr__
+        block.debug_str, printable.__str__, printable.__repr__ = debug_str, quick, quick
+        try:
+            yield
+        finally:
+            block.debug_str, printable.__str__, printable.__repr__ = former
 
 
 def install_commands() -> Callable[[], None]:

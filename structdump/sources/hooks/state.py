@@ -20,7 +20,7 @@ class State:
 
     `measures` holds the counts of graphs that depyf's point saw just before torch traced them;
     `kernels` the event of each kernel by name, and `paths` by the file it lies in. `passes` holds the
-    graph as it was when a pass began, `printed` the last print of each graph.
+    graph as it was when a pass began, `printed` the last print of each graph, `bodies` that of each loop's.
     """
 
     def __init__(self, session: Session) -> None:
@@ -30,6 +30,7 @@ class State:
         self.output_paths: set[str] = set()
         self.passes: dict[int, tuple[Any, Counts]] = {}
         self.printed: weakref.WeakKeyDictionary[Any, tuple[Any, str]] = weakref.WeakKeyDictionary()
+        self.bodies: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self.configs: set[tuple[Any, ...]] = set()
         self.commands: set[str] = set()
         self.autotuners: list[weakref.ref[Any]] = []
