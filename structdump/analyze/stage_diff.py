@@ -117,10 +117,17 @@ def diff_stages(a: list[ArtifactView], b: list[ArtifactView]) -> StageReport:
             i, j = end_a + 1, end_b + 1
     rows = [row for _, _, row in sorted(placed, key=lambda p: p[:2])]
     parted = False
+    known: dict[Hashable, Answer] = {}  # most passes leave the text as it was
     for row in rows:
-        if row.a is not None and row.b is not None:
-            row.answer, row.text = _compare(row.a, row.b, whole=not parted)
-            parted = parted or row.answer == "differs"
+        if row.a is None or row.b is None:
+            continue
+        texts = (row.a.digest, row.b.digest, row.a.kind)
+        if None not in texts and texts in known:
+            row.answer = known[texts]
+            continue
+        row.answer, row.text = _compare(row.a, row.b, whole=not parted)
+        known[texts] = row.answer
+        parted = parted or row.answer == "differs"
     return StageReport(rows)
 
 

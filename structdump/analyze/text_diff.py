@@ -73,16 +73,17 @@ def render(edits: Sequence[Edit]) -> TextDifference:
     found = TextDifference(types=sum(e.mark == "~" for e in edits))
     found.added = sum(e.mark == "+" for e in edits)
     found.removed = sum(e.mark == "-" for e in edits)
-    changed = [n for n, e in enumerate(edits) if e.mark in "+-"]
-    near = {m for n in changed for m in range(n - CONTEXT, n + CONTEXT + 1) if 0 <= m < len(edits)}
-    last = -2
-    for n in sorted(near):
-        edit = edits[n]
-        if n != last + 1:
-            first = next(e for e in edits[n:] if e.mark in "+-")
-            found.lines.append(f"@@ line {edit.number}{f' {first.where}' if first.where else ''} @@")
-        found.lines.append((" " if edit.mark == "~" else edit.mark) + edit.text)
-        last = n
+    shown = 0  # the edits before this one are done with
+    for n, change in enumerate(edits):
+        if change.mark not in "+-":
+            continue
+        start = max(n - CONTEXT, shown, 0)
+        if start > shown or not found.lines:
+            where = f" {change.where}" if change.where else ""
+            found.lines.append(f"@@ line {edits[start].number}{where} @@")
+        for edit in edits[start : n + CONTEXT + 1]:
+            found.lines.append((" " if edit.mark == "~" else edit.mark) + edit.text)
+        shown = max(shown, min(n + CONTEXT + 1, len(edits)))
     found.more = max(0, len(found.lines) - LONGEST)
     del found.lines[LONGEST:]
     return found
