@@ -28,7 +28,7 @@ class State:
         self.kernels: dict[str, Event] = {}
         self.paths: dict[str, Event] = {}
         self.output_paths: set[str] = set()
-        self.passes: dict[int, tuple[Any, Counts]] = {}
+        self.passes: dict[int, list[Any]] = {}
         self.printed: weakref.WeakKeyDictionary[Any, tuple[Any, str]] = weakref.WeakKeyDictionary()
         self.bodies: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self.configs: set[tuple[Any, ...]] = set()
