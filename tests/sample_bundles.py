@@ -9,6 +9,7 @@ from typing import Any
 from structdump.bundle import codec
 from structdump.bundle.journal import Journal
 from structdump.bundle.loaded import LoadedBundle
+from structdump.bundle.reader import load
 from structdump.bundle.verify import problems
 from structdump.bundle.writer import write_bundle
 from structdump.errors import BundleError
@@ -120,6 +121,36 @@ def write_small(directory: Path, items: list[dict[str, Any]] | None = None, *, e
     path = write_bundle(journal, directory / "small.json.zst", max_bytes=None).path
     journal.unlink()
     return path
+
+
+def bundle_of(
+    directory: Path,
+    *artifacts: dict[str, Any],
+    compiles: list[dict[str, Any]] | None = None,
+    head: dict[str, Any] | None = None,
+    verdict: str = "cold",
+    **environment: Any,
+) -> LoadedBundle:
+    """Write a bundle of these artifacts, with one compile unless told otherwise, and load it.
+
+    `text` is an artifact's text, or None if it is only listed.
+    """
+    out: list[dict[str, Any]] = [{**records()[0], **(head or {})}]
+    directory.mkdir(exist_ok=True)
+    if environment:
+        out.append({"t": "state", "environment": environment})
+    for seq, artifact in enumerate(artifacts):
+        text = artifact.get("text")
+        fields = {"seq": seq, **{k: v for k, v in artifact.items() if k != "text"}}
+        if text is None:
+            fields["omitted"] = {"reason": "level", "bytes": None}
+        else:
+            fields |= {"digest": codec.digest(text), "bytes": len(text.encode())}
+            out.append({"t": "text", "digest": fields["digest"], "text": text})
+        out.append({"t": "artifact", "artifact": fields})
+    known = [{"id": "0/0", "function": {"name": "f"}, "status": "ok"}] if compiles is None else compiles
+    out.append({"t": "state", "compiles": known, "completeness": {"verdict": verdict}})
+    return load(write_small(directory, out))
 
 
 def exercise(bundle: LoadedBundle) -> None:

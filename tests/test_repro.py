@@ -14,7 +14,7 @@ from conftest import WORKLOADS, Captured, clean_environment, python
 from dump_samples import members
 from hypothesis import given
 from hypothesis import strategies as st
-from sample_bundles import KERNEL, records, write_small
+from sample_bundles import KERNEL, bundle_of, write_small
 
 import structdump
 from structdump.analyze.repro import repro
@@ -22,7 +22,6 @@ from structdump.analyze.repro_graph import runnable
 from structdump.analyze.repro_kernel import kernel_repro
 from structdump.analyze.repro_run import run
 from structdump.analyze.repro_script import comment, settings, sizes
-from structdump.bundle import codec
 from structdump.bundle.model import Failure
 from structdump.cli import main
 from structdump.errors import UsageError
@@ -56,30 +55,6 @@ FAILURE = {"type": "torch._inductor.exc.InductorError", "message": "LoweringExce
 
 def graph(stage: str, text: str | None = GRAPH, **fields: Any) -> dict[str, Any]:
     return {"kind": "graph", "stage": stage, "name": stage, "compile_id": "0/0", "text": text, **fields}
-
-
-def bundle_of(
-    directory: Path,
-    *artifacts: dict[str, Any],
-    compiles: list[dict[str, Any]] | None = None,
-    **environment: Any,
-) -> structdump.Bundle:
-    """Write a bundle of these artifacts, with one compile unless told otherwise, and load it."""
-    out: list[dict[str, Any]] = [records()[0]]
-    if environment:
-        out.append({"t": "state", "environment": environment})
-    for seq, artifact in enumerate(artifacts):
-        text = artifact.get("text")
-        fields = {"seq": seq, **{k: v for k, v in artifact.items() if k != "text"}}
-        if text is None:
-            fields["omitted"] = {"reason": "level", "bytes": None}
-        else:
-            fields |= {"digest": codec.digest(text), "bytes": len(text.encode())}
-            out.append({"t": "text", "digest": fields["digest"], "text": text})
-        out.append({"t": "artifact", "artifact": fields})
-    known = [{"id": "0/0", "function": {"name": "f"}, "status": "ok"}] if compiles is None else compiles
-    out.append({"t": "state", "compiles": known, "completeness": {"verdict": "cold"}})
-    return structdump.load(write_small(directory, out))
 
 
 def test_inputs_have_the_recorded_types() -> None:

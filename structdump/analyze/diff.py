@@ -59,7 +59,7 @@ class _Diff:
         self.a, self.b, self.parts = a, b, parts
         self.out = Difference(side_of(a), side_of(b))
         self.alike = _seen(a) == _seen(b)  # so that what one lacks was not made
-        self.known = a.producer.source == b.producer.source
+        self.known = a.producer.source == b.producer.source != "directory"
         self.unknown: list[str] = []
         self.kernels_missing: list[str] = []
 
@@ -129,10 +129,13 @@ class _Diff:
     def _kernels(self, label: str, a: list[ArtifactView], b: list[ArtifactView]) -> None:
         for direction in dict.fromkeys(x.direction for x in [*a, *b] if x.kind == "kernel"):
             mine, theirs = (_of(side, "kernel", direction) for side in (a, b))
-            if not self.alike and bool(mine) != bool(theirs):
-                self.kernels_missing.append(f"{label} ({direction or 'no direction'})")
-                continue
             pairs = pair_kernels(mine, theirs)
+            # What one bundle left out is whole output codes and their kernels.
+            codes = [len(_of(side, "output_code", direction)) for side in (a, b)]
+            unsure = not self.alike and (codes[0] != codes[1] or bool(mine) != bool(theirs))
+            if unsure and not all(map(all, pairs)):
+                self.kernels_missing.append(f"{label} ({direction or 'no direction'})")
+                pairs = [pair for pair in pairs if all(pair)]
             if "kernels" in self.parts:
                 self.out.kernels += diff_kernels(pairs, label)
             if "configs" in self.parts:
