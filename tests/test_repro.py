@@ -187,6 +187,23 @@ def test_the_graph_that_failed_is_the_one_rebuilt(tmp_path: Path) -> None:
     assert made.expected is None
 
 
+def test_the_backend_is_the_recorded_one_if_torch_has_it(tmp_path: Path) -> None:
+    def script_of(**fields: Any) -> tuple[str, list[str]]:
+        made = repro(bundle_of(tmp_path, graph("captured"), compiles=[{"id": "0/0", **fields}]))
+        return made.script, made.notes
+
+    raised = {
+        "type": "torch._dynamo.exc.BackendCompilerFailed",
+        "message": "backend='{}' raised:\nValueError: no",
+    }
+    assert "BACKEND = 'inductor'" in script_of()[0]
+    assert "BACKEND = 'aot_eager'" in script_of(backend="aot_eager")[0]
+    assert "BACKEND = 'eager'" in script_of(error=raised | {"message": raised["message"].format("eager")})[0]
+    script, notes = script_of(error=raised | {"message": raised["message"].format("mine")})
+    assert "BACKEND = 'inductor'" in script
+    assert notes == ["backend 'mine' is the program's own; the script compiles with Inductor"]
+
+
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     low = [{"id": "0/0", "status": "failed", "error": FAILURE}]
     with pytest.raises(UsageError, match="no compile '7/0'; there are 0/0"):

@@ -17,6 +17,8 @@ from structdump.errors import UsageError
 
 #: What a compile can be rebuilt from, the best first: torch's own script has the graph as Inductor got it.
 _SOURCES = (("repro", "fx_graph_runnable"), ("graph", "post_grad"), ("graph", "captured"))
+#: Backends that every torch has (`torch._dynamo.list_backends(None)` of 2.13, those that need no more).
+_BACKENDS = frozenset({"inductor", "eager", "aot_eager", "aot_eager_decomp_partition", "cudagraphs"})
 _DIRECTIONS = ("forward", "backward", "inference")
 _SET_VARIABLE = re.compile(r"^os\.environ\[['\"](\w+)['\"]\] = .*$", re.MULTILINE)
 _SET_CONFIG = re.compile(r"^torch\.[\w.]*config\.[\w.]+ = (?P<value>.*)$", re.MULTILINE)
@@ -170,12 +172,26 @@ def _write(
             made.notes.append(f"not set, as no text gives them back: {', '.join(left_out)}")
         graph = runnable(text)
         captured = chosen.stage == "captured"
+        backend = _backend(record)
+        if captured and backend not in _BACKENDS:
+            made.notes.append(f"backend {backend!r} is the program's own; the script compiles with Inductor")
+            backend = "inductor"
         trains = captured and any(a.compile_id == chosen.compile_id and _trains(a) for a in bundle.artifacts)
         body = _preamble(modules, configured, operators(text)) + _module(graph, record)
-        body += f"DYNAMIC = {bool(graph.symbols)}\n" + (f"TRAINS = {trains}\n" if captured else "") + "\n"
+        body += (
+            f"DYNAMIC = {bool(graph.symbols)}\n"
+            + (f"TRAINS = {trains}\nBACKEND = {backend!r}\n" if captured else "")
+            + "\n"
+        )
         body += _COMPILE if captured else _COMPILE_INNER
     made.script = header(made.what, bundle, facts) + "\n" + environment(bundle) + "\n" + body
     parsed(made.script, "the script")
+
+
+def _backend(record: Compile | None) -> str:
+    """Return the backend of a compile; where only its failure tells, from there (torch/_dynamo/exc.py)."""
+    told = re.match(r"backend='(\w+)' raised", record.error.message) if record and record.error else None
+    return (record.backend if record else None) or (told[1] if told else "inductor")
 
 
 def _trains(artifact: ArtifactView) -> bool:
@@ -269,7 +285,7 @@ def main():
             if isinstance(given, torch.Tensor) and given.is_floating_point():
                 given.requires_grad_()
     with torch.set_grad_enabled(TRAINS):
-        results = torch.compile(module, dynamic=DYNAMIC or None)(*inputs)
+        results = torch.compile(module, backend=BACKEND, dynamic=DYNAMIC or None)(*inputs)
         found = [r for r in pytree.tree_leaves(results) if isinstance(r, torch.Tensor) and r.requires_grad]
         if found:
             sum(r.sum() for r in found).backward()

@@ -11,6 +11,8 @@ import typer
 
 WARNING = "structdump: running the script, which holds code of the program that the bundle was made from"
 
+OTHERS = 8  # graphs that are offered instead
+
 
 def repro(
     bundle: Annotated[Path, typer.Argument(help="a bundle, journal, dump directory or TORCH_TRACE log")],
@@ -53,7 +55,9 @@ def repro(
         made = kernel_repro(loaded, kernel, compile_id)
     else:
         made = make(loaded, compile_id, graph=graph, modules=named)
-    for note in [f"{made.what}", *made.notes, *(f"--graph {other}" for other in made.others)]:
+    others = [f"--graph {other}" for other in made.others[:OTHERS]]
+    more = [f"and {len(made.others) - OTHERS} more graphs"] if len(made.others) > OTHERS else []
+    for note in [made.what, *made.notes, *others, *more]:
         typer.echo(f"structdump: {printable(note)}", err=True)
     with tempfile.TemporaryDirectory(prefix="structdump-") as directory:
         target = output or Path(directory, "repro.py")
@@ -70,7 +74,12 @@ def repro(
         first_line(f) if f else "no failure" for f in (made.expected, outcome.failure if outcome else None)
     )
     if as_json:
-        facts = {"what": made.what, "script": str(output) if output else made.script, "notes": made.notes}
+        facts = {
+            "what": made.what,
+            "script": str(output) if output else made.script,
+            "notes": made.notes,
+            "others": made.others,
+        }
         ran = {"same": outcome.same, "expected": expected, "got": got} if outcome else None
         typer.echo(json.dumps({**facts, "run": ran}, indent=2))
     elif outcome is None:
