@@ -285,8 +285,11 @@ def test_kernels_that_cannot_be_called_say_why(tmp_path: Path) -> None:
         kernel_repro(listed, "k")
     chain = "".join(f"    b{n + 1} = b{n}\n" for n in range(5000))
     code = f"k = async_compile.cpp_pybinding(['float*'], '')\ndef call(args):\n{chain}    k(b5000)\n"
-    with pytest.raises(UsageError, match="too deeply"):
+    with pytest.raises(UsageError, match="on one another too deeply"):
         kernel_repro(kernels_of(tmp_path, code, ["k"], "cpp"), "k")
+    nested = code.replace("k(b5000)", f"k({'-' * 3000}b1)")
+    with pytest.raises(UsageError, match=r"too deeply|no Python"):
+        kernel_repro(kernels_of(tmp_path, nested, ["k"], "cpp"), "k")
 
 
 def test_without_output_code_size_hints_make_the_buffers(tmp_path: Path) -> None:
