@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import structdump
 from structdump.bundle.reader import verify
 
 pytestmark = pytest.mark.slow
@@ -151,3 +152,34 @@ def test_environment(train_low):
     assert environment.cpu_count > 0
     assert environment.variables["STRUCTDUMP_LEVEL"] == "low"
     assert set(environment.configs) >= {"torch._dynamo.config", "torch._inductor.config"}
+
+
+KILLED = """
+import os, sys, torch, structdump
+
+def backend(gm, inputs):
+    raise RuntimeError("this backend always fails")
+
+cap = structdump.capture("killed.json.zst", level="low").__enter__()
+torch.compile(lambda x: x + 1, backend="aot_eager")(torch.ones(2))
+cap.pause()
+torch.compile(lambda x: x - 1, backend="aot_eager")(torch.ones(2))
+cap.resume()
+try:
+    torch.compile(lambda x: x + 2, backend=backend)(torch.ones(2))
+except Exception:
+    pass
+cap.flush()
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_killed_process_leaves_its_compiles_and_their_errors(run, script, tmp_path):
+    assert run(script(KILLED)).code == -9
+    (journal,) = tmp_path.glob("*.journal")
+    bundle = structdump.load(journal)
+    assert bundle.complete is False
+    assert bundle.completeness.verdict == "partial"
+    assert [c.status for c in bundle.compiles] == ["ok", "failed"]
+    assert "this backend always fails" in bundle.compiles[1].error.message
+    assert {"captured"} <= {a.stage for a in bundle.artifacts if a.digest}

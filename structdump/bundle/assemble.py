@@ -27,6 +27,10 @@ def level_rank(artifact: Artifact) -> int:
     return levels.rank(artifact.kind, artifact.stage, artifact.phase, artifact.changed)
 
 
+#: The reason that a journal without its end gives for its verdict.
+CUT = "the process ended before the capture did; all that was seen by then is here"
+
+
 class Assembly:
     """Makes a bundle of a journal's records, texts aside.
 
@@ -72,6 +76,9 @@ class Assembly:
         bundle = _bundle(state, self._problems)
         bundle.artifacts = self._artifacts
         bundle.complete = complete
+        if not complete:
+            bundle.completeness.verdict = "partial"
+            bundle.completeness.reasons.append(CUT)
         if not complete and bundle.artifacts:
             # The counts of what was dropped were lost with the end, but every event took a number.
             known_of = len(bundle.artifacts) + sum(o.dropped for o in bundle.omitted.values())

@@ -190,6 +190,11 @@ class CompileBook:
         """Tell whether a compile failed, fell back to eager, or hit the recompile limit."""
         return any(c.status in ("failed", "fell_back") for c in self.records())
 
+    def record(self, compile_id: str) -> Compile | None:
+        """Return what is known of one compile by now; None if nothing is."""
+        entry = self._entries.get(self.names.get(compile_id, compile_id))
+        return None if entry is None else _compile(entry, self._function(entry))
+
     def records(self) -> list[Compile]:
         """Return the compiles in order of first sight; graph breaks point at who took over."""
         compiles = [_compile(entry, self._function(entry)) for entry in list(self._entries.values())]

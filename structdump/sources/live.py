@@ -93,6 +93,14 @@ class capture:  # noqa: N801 # it is called like a function: `with structdump.ca
         if self._session is not None:
             self._session.paused = False
 
+    def flush(self) -> None:
+        """Write to the journal all that is known by now: what a killed process leaves is then whole so far.
+
+        Texts, and each compile at its end, are written as they come; this adds the verdict and the counts.
+        """
+        if self._session is not None:
+            self._session.flush()
+
 
 def start(config: DumpConfig, *, overwrite: bool = False) -> Session:
     """Open a session that listens to this process."""

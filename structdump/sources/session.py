@@ -103,6 +103,11 @@ class Session:
         """Take one event. Its text is asked for only if the policy keeps it."""
         if not self.active:
             return
+        self._record(event)
+        if event.kind == "metrics" and event.compile_id is not None:
+            self.note_compile(event.compile_id)  # torch sends them when a compile has ended
+
+    def _record(self, event: Event) -> None:
         if event.kind in MADE:
             resolved = self.book.resolve(event.compile_id)
             if event.compile_id is None and resolved is not None:
@@ -148,11 +153,16 @@ class Session:
     def note_compile(self, compile_id: str) -> None:
         """Journal what is known of a compile by now, so that a killed process leaves it."""
         with self._lock:
-            if self._open():
-                found = [c for c in self.book.records() if c.id == compile_id]
-                for item in found:
-                    data = self.redactor.value(item.model_dump(exclude_defaults=True))
-                    self._write({"t": "compile", "compile": data})
+            found = self.book.record(compile_id)
+            if found is not None and self.opened and not self.closed:
+                data = self.redactor.value(found.model_dump(exclude_defaults=True))
+                self._write({"t": "compile", "compile": data})
+
+    def flush(self) -> None:
+        """Journal everything that is known by now, the verdict and all compiles included."""
+        with self._lock:
+            if self.opened and not self.closed:
+                self._write(self._state())
 
     def finish(self, *, keep: bool = True) -> WriteResult | None:
         """Write the bundle and remove the journal; returns None if there was nothing to write.

@@ -41,3 +41,4 @@ def _failed(error: BaseException, session: Session) -> None:
     if compile_id is not None:
         lines = traceback.format_exception(type(error), error, error.__traceback__)
         session.book.failed(compile_id, type(error).__qualname__, str(error), "".join(lines))
+        session.note_compile(compile_id)
