@@ -17,7 +17,8 @@ from structdump.bundle.writer import WriteResult
 from structdump.config import DumpConfig
 from structdump.errors import CaptureError
 from structdump.sources.environment import collect, distributed_rank
-from structdump.sources.session import Session, shown, warn
+from structdump.sources.session import Session
+from structdump.sources.spool import shown, warn
 from structdump.sources.target import launcher_rank, program_name, resolve
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
-import tempfile
 import threading
 import uuid
 from collections.abc import Callable
@@ -15,17 +13,16 @@ from typing import Any, Literal, get_args
 from structdump import __version__
 from structdump.bundle.codec import digest
 from structdump.bundle.graphs import measure_text
-from structdump.bundle.journal import Journal
 from structdump.bundle.model import Artifact, Autotune, Kind, Omission, Run
 from structdump.bundle.normal import normalise
 from structdump.bundle.redact import Redactor
-from structdump.bundle.writer import WriteResult, write_bundle
+from structdump.bundle.writer import WriteResult
 from structdump.config import DumpConfig
-from structdump.errors import UsageError
 from structdump.select.policy import Policy
 from structdump.sources.compiles import CompileBook
 from structdump.sources.completeness import verdict
 from structdump.sources.event import Event
+from structdump.sources.spool import Spool
 
 #: Kinds that a compile makes: torch's id of them is not always unique, and sometimes missing.
 MADE = frozenset(get_args(Kind)) - {"event", "metrics", "cache", "trace"}
@@ -74,11 +71,9 @@ class Session:
         self._environment = environment
         self._overwrite = overwrite
         self._lock = threading.RLock()
-        self._journal: Journal | None = None
-        self._path: Path | None = None
+        self._spool = Spool(live=source == "live")
         self._omitted: dict[str, dict[str, int]] = {}
         self._errors: dict[tuple[str, str], int] = {}
-        self._written: set[str] = set()
         self._before: dict[tuple[Any, ...], str] = {}
         # Passes that change nothing hand in the same text dozens of times.
         self._prepared = functools.lru_cache(maxsize=4)(self._prepare)
@@ -87,7 +82,7 @@ class Session:
     @property
     def active(self) -> bool:
         """Whether events are still wanted."""
-        return not (self.closed or self.paused)
+        return not (self.closed or self.paused or self._spool.broken)
 
     @property
     def errors(self) -> int:
@@ -97,7 +92,7 @@ class Session:
     @property
     def opened(self) -> bool:
         """Whether anything has been recorded, so that a bundle will be written."""
-        return self._journal is not None
+        return self._spool.opened
 
     def record(self, event: Event) -> None:
         """Take one event. Its text is asked for only if the policy keeps it."""
@@ -156,13 +151,13 @@ class Session:
             found = self.book.record(compile_id)
             if found is not None and self.opened and not self.closed:
                 data = self.redactor.value(found.model_dump(exclude_defaults=True))
-                self._write({"t": "compile", "compile": data})
+                self._spool.write({"t": "compile", "compile": data})
 
     def flush(self) -> None:
         """Journal everything that is known by now, the verdict and all compiles included."""
         with self._lock:
             if self.opened and not self.closed:
-                self._write(self._state())
+                self._spool.write(self._state())
 
     def finish(self, *, keep: bool = True) -> WriteResult | None:
         """Write the bundle and remove the journal; returns None if there was nothing to write.
@@ -173,35 +168,19 @@ class Session:
             if self.closed:
                 return self.result
             self.closed = True
-            if self._journal is None or self._path is None:
-                return None
             if not keep:
-                self._journal.discard()
+                self._spool.discard()
                 return None
-            self._write(self._state())
-            self._write({"t": "end"})
-            self._journal.close()
-            try:
-                self.result = write_bundle(
-                    self._journal.path,
-                    self._path,
-                    max_bytes=self.config.max_bytes,
-                    overwrite=self._overwrite,
-                )
-                self._journal.discard()
-            except Exception as error:  # in a live capture the program's own exit comes first
-                if self._source != "live":
-                    raise
-                reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
-                warn(f"no bundle written: {reason}; {shown(self._journal.path)} holds the capture")
+            if self.opened:
+                self._spool.write(self._state())
+            self.result = self._spool.finish(max_bytes=self.config.max_bytes, overwrite=self._overwrite)
             return self.result
 
     def abandon(self) -> None:
         """Forget everything without touching the file: this is a forked child."""
         self._lock = threading.RLock()
         self.closed = True
-        if self._journal is not None:
-            self._journal.abandon()
+        self._spool.abandon()
 
     def _describe(self, event: Event, seq: int) -> Artifact:
         nodes = ops = None
@@ -244,16 +223,14 @@ class Session:
                 self._compare(artifact)
                 if artifact.kind in ("graph", "pass") and artifact.language == "python":
                     artifact.nodes, artifact.ops = self._counted(stored)
-                if artifact.digest not in self._written:
-                    self._written.add(artifact.digest)
-                    self._write({"t": "text", "digest": artifact.digest, "text": stored})
+                self._spool.write_text(artifact.digest, stored)
             self.counts["drop"] -= 1
             self.counts["keep" if omitted is None else "index"] += 1
             if omitted is not None:
                 artifact.omitted = omitted
                 self._omit(omitted.reason, "indexed", omitted.bytes)
             data = self.redactor.value(artifact.model_dump(exclude_defaults=True))
-            self._write({"t": "artifact", "artifact": data})
+            self._spool.write({"t": "artifact", "artifact": data})
 
     def _prepare(self, text: str) -> tuple[str, str, int]:
         stored = self.redactor.text(normalise(text))
@@ -275,35 +252,12 @@ class Session:
         count["bytes"] += size or 0
 
     def _open(self) -> bool:
-        if self._journal is not None:
+        if self.opened:
             return True
-        if self.closed or not self._wanted():
+        if self.closed or not self._wanted() or not self._spool.open(self._target):
             self.closed = True
             return False
-        target = self._target()
-        reasons = []
-        # A running program that cannot write where it stands still gets its bundle.
-        spare = [Path(tempfile.gettempdir()) / target.name] if self._source == "live" else []
-        for path in (target, *spare):
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                self._journal = Journal.create(path.with_name(path.name + ".journal"))
-            except OSError as error:
-                reasons.append(error.strerror or str(error))
-                continue
-            self._path = path
-            break
-        if self._journal is None:
-            self.closed = True
-            if self._source != "live":
-                raise UsageError(f"cannot write {target}: {reasons[0]}")
-            warn(f"no capture: cannot write to the output directory: {reasons[0]}")
-            return False
-        if reasons:
-            warn(
-                f"cannot write to the output directory ({reasons[0]}); the bundle goes to {shown(self._path)}"
-            )
-        self._write(
+        self._spool.write(
             {
                 "t": "head",
                 "producer": {"name": "structdump", "version": __version__, "source": self._source},
@@ -312,7 +266,7 @@ class Session:
                 "config": self.redactor.value(self.config.model_dump(mode="json")),
             }
         )
-        self._write({"t": "state", "environment": self._collect_environment()})
+        self._spool.write({"t": "state", "environment": self._collect_environment()})
         return True
 
     def _redacted_run(self) -> dict[str, Any]:
@@ -359,32 +313,6 @@ class Session:
         if self.partial:
             found["verdict"] = "partial"
         return found
-
-    def _write(self, record: dict[str, Any]) -> None:
-        if self._journal is None:
-            return
-        try:
-            self._journal.write(record)
-        except OSError as error:
-            self.closed = True
-            warn(f"capture ends early: {error.strerror or error}")
-
-
-def warn(message: str) -> None:
-    """Print one line on stderr; the program's own output stays as it is."""
-    print(f"structdump: {message}", file=sys.stderr)  # noqa: T201 # the one line on stderr is the interface
-
-
-def shown(path: Path | None) -> str:
-    """Return `path` as a person may read it in a public log: relative, or with `~` for the home."""
-    if path is None:
-        return "nowhere"
-    for base, prefix in ((Path.cwd(), ""), (Path.home(), "~/")):
-        try:
-            return prefix + str(path.absolute().relative_to(base))
-        except ValueError:
-            continue
-    return str(path)
 
 
 def _now() -> str:
