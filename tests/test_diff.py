@@ -164,9 +164,37 @@ def test_what_a_directory_does_not_tell_is_no_difference(two: Two) -> None:
     assert not structdump.diff(a, other).same
 
 
+def test_a_signature_may_be_printed_over_many_lines() -> None:
+    head, parameters, tail = re.split(r"\(self, (.*)\):", GRAPH, maxsplit=1)
+    lines = "".join(
+        f"        {p},  # PlainAOTInput(idx=0)\n" for p in re.findall(r'\w+: "[^"]*"', parameters)
+    )
+    wide = f"{head}(\n        self,\n{lines}    ):{tail}"
+    assert same_graph(GRAPH, wide)
+    assert not same_graph(GRAPH, wide.replace("arg1_1: ", 'more: "f32[]",\n        arg1_1: '))
+
+
+def test_pieces_that_a_directory_does_not_tell_apart(two: Two) -> None:
+    texts = [GRAPH, GRAPH.replace("aten.mm", "aten.bmm")]
+    pieces = [{"index": n, "name": f"submod_{n}"} for n in range(2)]
+    a = [
+        graph(stage, text, subgraph=p)
+        for text, p in zip(texts, pieces, strict=True)
+        for stage in ("pre_grad", "forward")
+    ]
+    there = {"head": {"producer": {"source": "directory"}}}
+    b = [graph("pre_grad", texts[0]), graph("pre_grad", texts[1]), graph("forward", texts[1])]
+    found = two(a, b, **there)
+    assert found.same, shown(found)
+    assert "forward" in found.notes[-1]  # two and one: which is which cannot be told
+    first = two(a, [b[0], graph("pre_grad", OTHER)], **there).compiles[0].first
+    assert first is not None
+    assert (first.stage.label, first.stage.seq_b) == ("pre-grad (submod_1)", 1)
+
+
 def test_output_codes_may_come_in_any_order(two: Two) -> None:
     a = [output(n, graph_id=f"model__{n}_inference") for n in range(3)]
-    found = two(a, [a[2], a[0], a[1]], verdict="warm")
+    found = two(a, [a[2], a[0], a[1]])
     assert found.same, shown(found)
     found = two(a, [a[0], a[2]])
     assert [s.seq_a for s in found.compiles[0].only_a] == [1]
@@ -232,6 +260,14 @@ def test_a_pass_that_ran_on_one_side_alone_is_the_reason(two: Two) -> None:
     assert [s.name for s in compiled.only_b] == ["mine"]
 
 
+def test_a_pass_that_the_other_side_may_have_left_out_is_no_reason(two: Two) -> None:
+    a = [graph(), one_pass("mine", OTHER, changed=True), graph("post_grad", OTHER)]
+    (compiled,) = two(a, [graph(), graph("post_grad")], head={"level": "low"}).compiles
+    assert compiled.first is not None
+    assert compiled.first.stage.label == "post-grad"
+    assert compiled.first.between == []
+
+
 def test_counts_tell_where_texts_were_not_kept(two: Two) -> None:
     a = [graph(), graph("forward", None, nodes=3, ops={"aten.mm": 2}), graph("joint", None, nodes=1, ops={})]
     b = [graph(), graph("forward", None, nodes=3, ops={"aten.mm": 1}), graph("joint", None, nodes=1, ops={})]
@@ -294,6 +330,7 @@ def test_kernels_are_paired_by_what_they_do(two: Two) -> None:
         ("removed", "triton_red_fused_sum_2", None),
         ("added", None, "triton_per_fused_mm_2"),
     ]
+    assert two([kernel(0)], [kernel(0, name="triton_poi_fused_other", ops=["aten.sin"])]).same
     (changed,) = two([kernel(0)], [kernel(0, "tmp0 * 2", calls=3)]).kernels
     assert (changed.how, [(c.what, c.a, c.b) for c in changed.changes]) == ("changed", [("calls", 1, 3)])
     assert [line for line in changed.lines if line[0] in "+-"] == [
@@ -436,9 +473,7 @@ def test_every_part_can_be_ignored(two: Two) -> None:
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = tmp_path / "a" / "small.json.zst", tmp_path / "b" / "small.json.zst"
     bundle_of(tmp_path / "a", graph(), versions={"torch": "1"})
-    bundle_of(
-        tmp_path / "b", graph(text=OTHER.replace("3)", "3)  # \x1b[31m")), versions={"torch": "\x1b[2J2"}
-    )
+    bundle_of(tmp_path / "b", graph(text=OTHER.replace("3)", "'\x1b[31m')")), versions={"torch": "\x1b[2J2"})
     assert main(["diff", str(a), str(a)]) == 0
     assert capsys.readouterr().out.rstrip().endswith("no difference")
     assert main(["diff", str(a), str(b)]) == 1

@@ -37,6 +37,7 @@ OWN = """
 import os
 os.environ['TORCHINDUCTOR_CACHE_DIR'] = '<path-3>/cache'
 os.environ['TORCHINDUCTOR_MAX_AUTOTUNE'] = '1'
+os.environ['TRITON_CACHE_DIR'] = 'cache'
 os.environ['MARK'] = '<path-4>'
 
 import torch
@@ -156,6 +157,7 @@ def test_own_script_loses_what_concerns_another_machine(tmp_path: Path) -> None:
     bundle = bundle_of(tmp_path, graph("captured"), own | {"text": OWN}, graph("post_grad"))
     made = repro(bundle, modules=["mine_ops"])
     assert "<path-" not in made.script
+    assert "CACHE_DIR" not in made.script
     assert "TORCHINDUCTOR_MAX_AUTOTUNE" in made.script
     assert "max_autotune = True" in made.script
     lines = made.script.splitlines()
