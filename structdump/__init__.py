@@ -6,12 +6,13 @@ depyf, nor anything else of weight.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+# Without `typing`, whose import would take longer than all else here.
+TYPE_CHECKING = False
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from structdump.analyze.diff import diff as diff
     from structdump.bundle.reader import LoadedBundle as Bundle
     from structdump.bundle.reader import load as load
@@ -38,6 +39,8 @@ def __getattr__(name: str) -> Any:
         module, attribute = _HOMES[name]
     except KeyError:
         raise AttributeError(f"module 'structdump' has no attribute {name!r}") from None
+    from importlib import import_module
+
     value = getattr(import_module(module), attribute)
     globals()[name] = value
     return value
