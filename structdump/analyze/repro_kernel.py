@@ -73,7 +73,7 @@ def _by_hints(kernel: ArtifactView, name: str) -> str:
     hints = kernel.kernel.size_hints if kernel.kernel else None
     types = signature(text)
     if not hints or not types or re.fullmatch(r"[A-Za-z_]\w*", name) is None:
-        raise UsageError(f"how {name} is called is not in the bundle: its output code was not kept")
+        raise UsageError(f"no output code in the bundle calls {name} from Python")
     elements = math.prod(hints.values())
     values = []
     for argument, kind in types.items():

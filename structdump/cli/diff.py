@@ -34,11 +34,14 @@ def diff(
     from structdump.report.diff_terminal import lines_of, lines_of_sides, print_lines
 
     console = Console()
-    left, right = opened(a), opened(b)
+    progress = Console(stderr=True)
+    with progress.status("Reading"):
+        left, right = opened(a), opened(b)
     if not as_json:
         print_lines(lines_of_sides(side_of(left), side_of(right)), console)  # the rest may take seconds
     parts = [part.strip() for part in ignore.split(",") if part.strip()]
-    found = compare(left, right, ignore=parts, times=times)
+    with progress.status("Comparing"):
+        found = compare(left, right, ignore=parts, times=times)
     if as_json:
         typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
     else:
