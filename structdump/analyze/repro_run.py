@@ -73,7 +73,7 @@ def _failure(code: int, result: Path) -> Failure | None:
     try:
         found = json.loads(result.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        how = f"signal {-code}: {signal.strsignal(-code)}" if code < 0 else f"exit code {code}"
         return Failure(type="Crash", message=f"the process ended by {how}", traceback=None)
     if found is None:
         return None
