@@ -18,7 +18,7 @@ def verify(
     from structdump.bundle.reader import verify as check
 
     found = {str(path): check(path) for path in bundles}
-    whole = all(head(path).complete for path in bundles)
+    whole = all(head(path).complete is not False for path in bundles)
     if as_json:
         typer.echo(json.dumps(found, indent=2))
     else:
