@@ -375,6 +375,21 @@ def test_guards_are_sets(two: Two) -> None:
     assert (compiled.guards.removed, compiled.guards.added) == ([other], ["LENGTH: len(L['y']) == 3"])
 
 
+def test_long_guards_show_what_differs_between_them(two: Two) -> None:
+    def guards(threads: int, extra: str = "") -> dict[str, Any]:
+        state = '"autocast_state":[' + "false," * 60 + f'],"num_threads":{threads},"rest":[' + "0," * 60 + "]"
+        text = f"GLOBAL_STATE: ___check_global_state() against {{{state}}}\n{extra}"
+        return {"kind": "guards", "stage": "cpp_guards", "name": "g", "compile_id": "0/0", "text": text}
+
+    lines = shown(two([guards(1, "A: only")], [guards(16, "B: only")])).splitlines()
+    at = lines.index("  guards: 2 only in A, 2 only in B")
+    told = [line.strip() for line in lines[at + 1 : at + 5]]
+    assert [line[0] for line in told] == ["-", "-", "+", "+"]
+    assert '"num_threads":1,' in told[1]
+    assert '"num_threads":16,' in told[2]
+    assert max(map(len, told)) < 120
+
+
 def test_records_and_compiles_of_one_side(two: Two) -> None:
     function = {"name": "f", "file": "/home/alex/train.py"}
     first = {"id": "0/0", "function": function, "status": "ok", "seconds": 1.0}

@@ -24,6 +24,8 @@ _GRAPH_LINES = 40
 _KERNEL_LINES = 14
 _ITEMS = 12
 _VALUE = 160
+_ALIKE = 40  # characters at which two guards begin alike that are about the same
+_AROUND = 30  # characters shown around what differs between them
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -124,7 +126,28 @@ def _compile(compiled: CompileDifference) -> Iterator[Text]:
     if compiled.guards is not None:
         removed, added = compiled.guards.removed, compiled.guards.added
         yield Text(f"  guards: {len(removed)} only in A, {len(added)} only in B")
-        yield from _marked([*(f"-{g}" for g in removed), *(f"+{g}" for g in added)], _ITEMS)
+        yield from _marked(_apart(removed, added), _ITEMS)
+
+
+def _apart(removed: Sequence[str], added: Sequence[str]) -> Iterator[str]:
+    """Yield guards with marks; what two long ones have in common is cut, so that one sees what differs."""
+    left = list(added)
+    for guard in removed:
+        other = next((g for g in left if g[:_ALIKE] == guard[:_ALIKE]), None)
+        if other is None:
+            yield f"-{guard}"
+            continue
+        left.remove(other)
+        head = max(0, _common(guard, other) - _AROUND)
+        tail = _common(guard[head:][::-1], other[head:][::-1]) - _AROUND
+        for mark, text in (("-", guard), ("+", other)):
+            cut = text[: len(text) - tail] + "…" if tail > _AROUND else text
+            yield mark + (f"{text[:_AROUND]}…{cut[head:]}" if head > 2 * _AROUND else cut)
+    yield from (f"+{guard}" for guard in left)
+
+
+def _common(a: str, b: str) -> int:
+    return next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
 def _first(first: StageDifference) -> Iterator[Text]:
