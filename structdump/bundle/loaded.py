@@ -90,7 +90,7 @@ class LoadedBundle:
         self.texts = texts
         self.complete = complete
         self._head = bundle
-        self._configs: dict[tuple[str | None, str], dict[str, Any]] | None = None
+        self._configs: dict[tuple[tuple[str | None, ...], str], dict[str, Any]] | None = None
 
     def __repr__(self) -> str:
         facts = self.completeness
@@ -110,6 +110,11 @@ class LoadedBundle:
         """Return the whole bundle as a model, all texts read: to change it and write it again."""
         fields = {**self._head.__dict__, "texts": dict(self.texts), "complete": self.complete is not False}
         return Bundle.model_construct(**fields).model_copy(deep=True)
+
+    def head(self) -> dict[str, Any]:
+        """Return all of the bundle but its texts, as plain data in the order of the file."""
+        found: dict[str, Any] = self._head.model_dump(by_alias=True, mode="json", exclude={"texts"})
+        return {**found, "complete": self.complete is not False}
 
     def text(self, digest: str) -> str:
         """Return the text with this digest. Raises CorruptError if the bundle hasn't got it."""
@@ -179,10 +184,10 @@ class LoadedBundle:
             for item in self.configs():
                 value = (item.kernel and item.kernel.best_config) or item.data
                 if item.kernel is not None and isinstance(value, dict):
-                    self._configs[item.compile_id, item.kernel.name] = value
-                    self._configs.setdefault((None, item.kernel.name), value)
+                    self._configs[_places(item)[0], item.kernel.name] = value
         name = kernel.kernel.name if kernel.kernel else kernel.name
-        return self._configs.get((kernel.compile_id, name)) or self._configs.get((None, name))
+        known = (self._configs.get((place, name)) for place in _places(kernel))
+        return next((value for value in known if value), None)
 
     def rows(self, table: Table) -> Iterator[dict[str, Any]]:
         """Yield one flat dictionary per kernel, artifact or compile."""
@@ -197,6 +202,12 @@ class LoadedBundle:
         except ImportError:
             raise UsageError("to_dataframe needs pandas: pip install pandas; rows() does without") from None
         return pandas.DataFrame(list(self.rows(table)))
+
+
+def _places(artifact: Artifact) -> list[tuple[str | None, ...]]:
+    """Return where an artifact belongs, then less and less of it: names begin anew in each graph."""
+    place = (artifact.compile_id, artifact.graph_id, artifact.direction)
+    return [place, (place[0], None, place[2]), (place[0], None, None), (None, None, None)]
 
 
 def _match(value: str | None, pattern: str | None) -> bool:

@@ -1,0 +1,49 @@
+"""`structdump show`: a bundle on one screen."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def show(
+    bundle: Annotated[Path, typer.Argument(help="a bundle, journal, dump directory or TORCH_TRACE log")],
+    passes: Annotated[bool, typer.Option("--passes", help="each pass, and what it changed")] = False,
+    kernels: Annotated[bool, typer.Option("--kernels", help="each kernel that runs")] = False,
+    configs: Annotated[bool, typer.Option("--configs", help="best configs and autotune tables")] = False,
+    breaks: Annotated[
+        bool, typer.Option("--breaks", help="graph breaks and recompiles, with stacks")
+    ] = False,
+    timeline: Annotated[bool, typer.Option("--timeline", help="phases of each compile")] = False,
+    full: Annotated[bool, typer.Option("--full", help="all compiles and kernels, however many")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="the bundle's head as JSON, without texts")] = False,
+) -> None:
+    """Answer the first questions: versions, verdict, what failed, what was compiled, what is left out."""
+    from structdump.cli.opening import opened
+
+    loaded = opened(bundle)
+    if as_json:
+        typer.echo(json.dumps(loaded.head(), indent=2, ensure_ascii=False))
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    from structdump.report import details
+    from structdump.report.lines import Line, print_lines
+    from structdump.report.overview import overview
+
+    sections = {
+        details.passes: passes, details.kernels: kernels, details.configs: configs,
+        details.breaks: breaks, details.times: timeline,
+    }  # fmt: skip
+    console = Console()
+    chosen = [section for section, wanted in sections.items() if wanted]
+    if not chosen:
+        print_lines(overview(loaded, full=full), console)
+    for number, section in enumerate(chosen):
+        if number:
+            print_lines([Line(Text(""))], console)
+        print_lines(section(loaded), console)
