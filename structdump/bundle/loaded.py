@@ -183,7 +183,7 @@ class LoadedBundle:
             self._configs = {}
             for item in self.configs():
                 value = (item.kernel and item.kernel.best_config) or item.data
-                if item.kernel is not None and isinstance(value, dict):
+                if item.kernel is not None and item.kernel.role == "used" and isinstance(value, dict):
                     self._configs[_places(item)[0], item.kernel.name] = value
         name = kernel.kernel.name if kernel.kernel else kernel.name
         known = (self._configs.get((place, name)) for place in _places(kernel))

@@ -14,14 +14,15 @@ signature it expects, and is left out, and recorded, when a release of torch has
 
 from __future__ import annotations
 
+from structdump.sources.hooks.assembly import collect_triton, install_triton
 from structdump.sources.hooks.bytecode import collect_code, install_bytecode
 from structdump.sources.hooks.failures import install_failures
 from structdump.sources.hooks.graphs import install_depyf, install_graphs
-from structdump.sources.hooks.lowlevel import collect_triton, install_commands, install_ir, install_triton
+from structdump.sources.hooks.lowlevel import install_commands, install_ir
 from structdump.sources.hooks.modules import install_modules
 from structdump.sources.hooks.passes import install_passes
 from structdump.sources.hooks.trace import install_trace
-from structdump.sources.hooks.tuning import install_choices, install_configs
+from structdump.sources.hooks.tuning import collect_configs, install_choices, install_configs
 from structdump.sources.hub import HUB, Point
 from structdump.sources.session import Session
 
@@ -43,8 +44,11 @@ HUB.points = (
 
 def collect_last(session: Session) -> None:
     """Record in `session` what is only known when a capture ends."""
-    collect_code(session)
-    collect_triton(session)
+    for collect in (collect_code, collect_configs, collect_triton):
+        try:
+            collect(session)
+        except Exception as error:  # noqa: BLE001 # what one cannot find must not cost what the others can
+            session.fail(collect.__name__, error)
 
 
 __all__ = ["HUB", "collect_last"]

@@ -1,4 +1,4 @@
-"""Below the graph: Inductor's IR around fusion, compile commands, and what Triton made of a kernel."""
+"""Below the graph: Inductor's IR around fusion, and compile commands."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from structdump.sources.hooks.state import state_of
 from structdump.sources.hub import HUB
 from structdump.sources.session import Session
 
-#: What a Triton compile holds in `asm`, as text (triton/compiler/compiler.py); cubins are binary.
-ASSEMBLIES = ("ttir", "ttgir", "llir", "ptx", "amdgcn")
 _PRINTING = threading.Lock()
 
 
@@ -151,61 +149,3 @@ def _record(
             text=text,
         )
     )
-
-
-def install_triton() -> Callable[[], None]:
-    """Wrap `CachingAutotuner.precompile`, to know the autotuners whose kernels will run.
-
-    From torch/_inductor/runtime/triton_heuristics.py (torch 2.9 to 2.13): each Triton kernel of an
-    output code is one, and its `compile_results` hold what Triton compiled.
-    """
-    owner = sys.modules["torch._inductor.runtime.triton_heuristics"].CachingAutotuner
-    former = owner.precompile
-
-    @functools.wraps(former)
-    def precompile(self: Any, *args: Any, **kwargs: Any) -> Any:
-        result = former(self, *args, **kwargs)
-        HUB.each("triton", lambda session: state_of(session).autotuners.append(weakref.ref(self)))
-        return result
-
-    owner.precompile = precompile
-
-    def undo() -> None:
-        if owner.precompile is precompile:
-            owner.precompile = former
-
-    return undo
-
-
-def collect_triton(session: Session) -> None:
-    """Record TTIR, TTGIR, LLIR and PTX of each kernel that runs, as far as memory still holds them."""
-    state = state_of(session)
-    autotuners, state.autotuners = state.autotuners, []
-    done: set[tuple[str, str]] = set()
-    for reference in autotuners:
-        autotuner = reference()
-        if autotuner is None:
-            continue
-        kernel = state.paths.get(getattr(autotuner, "filename", "") or "") or state.kernels.get(
-            getattr(autotuner.fn, "__name__", "")
-        )
-        if kernel is None:
-            continue  # a candidate: it was benchmarked and does not run
-        for result in list(autotuner.compile_results)[:1]:
-            assembly = getattr(getattr(result, "kernel", None), "asm", None) or {}
-            for stage in ASSEMBLIES:
-                text = assembly.get(stage)
-                if isinstance(text, str) and (kernel.name, stage) not in done:
-                    done.add((kernel.name, stage))
-                    session.record(
-                        Event(
-                            kind="ir",
-                            name=kernel.name,
-                            stage=stage,
-                            compile_id=kernel.compile_id,
-                            graph_id=kernel.graph_id,
-                            direction=kernel.direction,
-                            subgraph=kernel.subgraph,
-                            text=text,
-                        )
-                    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import weakref
 from typing import Any
@@ -19,19 +20,23 @@ class State:
     """The memory of one session's hooks.
 
     `measures` holds the counts of graphs that depyf's point saw just before torch traced them;
-    `kernels` the event of each kernel by name, and `paths` by the file it lies in. `passes` holds the
-    graph as it was when a pass began, `printed` the last print of each graph, `bodies` that of each loop's.
+    `paths` the events of each kernel by the stem of its file, a hash of its source, so that several graphs
+    may share one; `kernels` those without a file, by name. `tuned` holds what is known of a file's tuning.
+    `passes` holds the graph as it was when a pass began, `printed` the last print of each graph, `bodies`
+    that of each loop's.
     """
 
     def __init__(self, session: Session) -> None:
         self.measures: dict[tuple[Any, ...], Counts] = {}
         self.kernels: dict[str, Event] = {}
-        self.paths: dict[str, Event] = {}
+        self.paths: dict[str, list[Event]] = {}
+        self.folders: dict[str, set[str]] = {}
         self.output_paths: set[str] = set()
         self.passes: dict[int, list[Any]] = {}
         self.printed: weakref.WeakKeyDictionary[Any, tuple[Any, str]] = weakref.WeakKeyDictionary()
         self.bodies: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self.configs: set[tuple[Any, ...]] = set()
+        self.tuned: dict[str, tuple[str | None, list[tuple[str, dict[str, Any]]]]] = {}
         self.commands: set[str] = set()
         self.autotuners: list[weakref.ref[Any]] = []
         recorder = with_kernels(functools.partial(self._measured, session.record), self._found)
@@ -47,9 +52,27 @@ class State:
         record(event)
 
     def _found(self, kernel: Event, path: str | None) -> None:
-        self.kernels[kernel.name] = kernel
-        if path is not None:
-            self.paths[path] = kernel
+        if path is None:
+            self.kernels[kernel.name] = kernel
+        else:
+            self.paths.setdefault(stem(path), []).append(kernel)
+            self.lies_in(path)
+
+    def lies_in(self, path: str) -> None:
+        """Remember a folder that the file of a kernel lies in: cached output code may name another one."""
+        self.folders.setdefault(stem(path), set()).add(os.path.dirname(path))  # noqa: PTH120 # a path from torch
+
+    def kernels_of(self, name: str | None, path: str | None) -> list[Event]:
+        """Return the kernels that lie in this file; by name only those without a file."""
+        found = self.paths.get(stem(path or ""))
+        if found is None and name in self.kernels:
+            return [self.kernels[name]]
+        return found or []
+
+
+def stem(path: str) -> str:
+    """Return the name of a module's file without folder and suffix."""
+    return os.path.basename(path).removesuffix(".py")  # noqa: PTH119 # a path from torch
 
 
 _states: weakref.WeakKeyDictionary[Session, State] = weakref.WeakKeyDictionary()

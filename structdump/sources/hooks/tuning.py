@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import sys
 import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from structdump.bundle.model import Autotune, Choice, Kernel
-from structdump.sources.configs import split_config
+from structdump.sources.configs import best_config_keys, parse_best_config, split_config
 from structdump.sources.event import Event
 from structdump.sources.hooks.context import compile_context, graph_context
-from structdump.sources.hooks.state import state_of
+from structdump.sources.hooks.state import state_of, stem
 from structdump.sources.hub import HUB
 from structdump.sources.session import Session
 
@@ -23,7 +22,8 @@ def install_configs() -> Callable[[], None]:
     """Wrap `AutotuneCache.save` and `_read`; return how to undo that.
 
     From torch/_inductor/runtime/autotune_cache.py (torch 2.9 to 2.13): `save` runs at a kernel's
-    first launch, after the compile; `_read` when a kernel is loaded and its file is there already.
+    first launch, after the compile; `_read` when a kernel is loaded and its file is there already, in
+    this process or, unseen, in one that compiles for it.
     """
     cache = sys.modules["torch._inductor.runtime.autotune_cache"].AutotuneCache
     save, read = cache.save, cache._read
@@ -40,7 +40,7 @@ def install_configs() -> Callable[[], None]:
         result = read(self)
         if isinstance(result, dict):
             caller = sys._getframe(1)
-            HUB.each("configs", functools.partial(_config, result, "read", caller))
+            HUB.each("configs", functools.partial(_config, dict(result), "read", caller))
         return result
 
     cache.save, cache._read = saved, was_read
@@ -60,34 +60,74 @@ def _saved(
     caller: types.FrameType,
     session: Session,
 ) -> None:
-    args, kwargs = rest
-    names = ("found_by_coordesc", "triton_cache_hash")
-    facts = dict(zip(names, args, strict=False)) | {k: v for k, v in kwargs.items() if k in names}
-    data = {
-        **config.kwargs,
-        "num_warps": config.num_warps,
-        "num_stages": config.num_stages,
-        "configs_hash": cache.configs_hash,
-        "found_by_coordesc": False,
-        "time_taken_ms": nanoseconds // 1_000_000,
-        **facts,
-    }
+    data = _stored(cache.local_cache[1]) if cache.local_cache else None
+    if data is None:  # kept elsewhere, or nowhere: what `save` puts together
+        args, kwargs = rest
+        names = ("found_by_coordesc", "triton_cache_hash")
+        facts = dict(zip(names, args, strict=False)) | {k: v for k, v in kwargs.items() if k in names}
+        data = {
+            **config.kwargs,
+            "num_warps": config.num_warps,
+            "num_stages": config.num_stages,
+            "configs_hash": cache.configs_hash,
+            "found_by_coordesc": False,
+            "time_taken_ms": nanoseconds // 1_000_000,
+            **facts,
+        }
     _config(data, "saved", caller, session)
 
 
-def _config(data: Mapping[str, Any], how: str, caller: types.FrameType, session: Session) -> None:
+def _stored(path: str) -> dict[str, Any] | None:
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 # a path from torch
+            found = parse_best_config(file.read())
+    except (OSError, UnicodeError):
+        return None
+    return found.as_dict() if found else None
+
+
+def _config(data: dict[str, Any], how: str, caller: types.FrameType, session: Session) -> None:
     name, path = _kernel_of(caller)
-    record_config(session, name, path, data, how)
-
-
-def record_config(
-    session: Session, name: str | None, path: str | None, data: Mapping[str, Any], how: str
-) -> None:
-    """Record one best config on the kernel of this name or file; the same one again is no news."""
     state = state_of(session)
-    kernel = state.paths.get(path or "") or state.kernels.get(name or "")
-    label = kernel.name if kernel else name or os.path.basename(path or "unknown").removesuffix(".py")  # noqa: PTH119 # a path from torch
-    key = (label, kernel.compile_id if kernel else None, str(sorted(data.items(), key=str)))
+    key = stem(path) if path else name or "unknown"
+    state.tuned.setdefault(key, (name, []))[1].append((how, data))
+    for kernel in state.kernels_of(name, path):
+        _record(session, kernel, kernel.name, data, how)
+
+
+def collect_configs(session: Session) -> None:
+    """Record what tuning chose for each kernel that runs, as far as no hook has seen it.
+
+    A process that compiles for this one reads files unseen, and a kernel that is shared with an
+    earlier graph is not tuned again. What was tuned and runs in no output code is recorded as well.
+    """
+    state = state_of(session)
+    for key, kernels in state.paths.items():
+        if kernels[0].stage == "triton" and key not in state.tuned:
+            found = [data for path in _files(key, state.folders[key]) if (data := _stored(path))]
+            if found:
+                state.tuned[key] = (None, [("file", found[0])])
+    for key, (name, tuned) in state.tuned.items():
+        kernels = state.paths.get(key) or state.kernels_of(name, None)
+        for how, data in tuned:
+            for kernel in kernels:
+                _record(session, kernel, kernel.name, data, how)
+            if not kernels:
+                _record(session, None, name or key, data, how)
+
+
+def _files(key: str, folders: set[str]) -> list[str]:
+    torch_key = sys.modules["torch._inductor.codecache"].torch_key()
+    tag = sys.modules["torch.compiler.config"].cache_key_tag
+    stems = best_config_keys(f"{key}.py", torch_key, tag)
+    return [f"{folder}/{name}.best_config" for folder in sorted(folders) for name in stems]
+
+
+def _record(session: Session, kernel: Event | None, name: str, data: Mapping[str, Any], how: str) -> None:
+    """Record one best config; the same one again is no news."""
+    state = state_of(session)
+    place = (kernel.compile_id, kernel.graph_id, kernel.direction) if kernel else None
+    key = (name, place, str(sorted(data.items(), key=str)))
     if key in state.configs:
         return
     state.configs.add(key)
@@ -95,15 +135,21 @@ def record_config(
     session.record(
         Event(
             kind="best_config",
-            name=label,
+            name=name,
             stage=how,
-            compile_id=kernel.compile_id if kernel else compile_context()[0],
+            compile_id=kernel.compile_id if kernel else None,
+            attempt=kernel.attempt if kernel else None,
             graph_id=kernel.graph_id if kernel else None,
             direction=kernel.direction if kernel else None,
             subgraph=kernel.subgraph if kernel else None,
             language="json",
             data=parts.as_dict(),
-            kernel=Kernel(name=label, backend="triton", best_config=parts.config),
+            kernel=Kernel(
+                name=name,
+                backend="triton",
+                role="used" if kernel else "candidate",
+                best_config=parts.config,
+            ),
         )
     )
 
@@ -118,9 +164,10 @@ def _kernel_of(frame: types.FrameType | None) -> tuple[str | None, str | None]:
         if function is not None and hasattr(owner, "compile_results"):
             return getattr(function, "__name__", None), getattr(owner, "filename", None)
         meta = frame.f_locals.get("inductor_meta")
-        if isinstance(meta, dict) and "kernel_name" in meta:
-            file = frame.f_locals.get("filename")
-            return str(meta["kernel_name"]), file if isinstance(file, str) else None
+        file = frame.f_locals.get("filename")
+        if isinstance(meta, dict) and isinstance(file, str):
+            name = meta.get("kernel_name")
+            return name if isinstance(name, str) else None, file
         frame = frame.f_back
     return None, None
 
