@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -52,13 +53,12 @@ def labelled(label: str, body: Text, width: int = 11) -> Line:
 def print_lines(lines: Iterable[Line], console: Console) -> None:
     """Print lines wrapped at the console's width, words kept whole in a pipe; no trailing spaces."""
     width = min(console.width, _WIDEST)
-    overflow: Any = "fold" if console.is_terminal else "ignore"
     for line in lines:
-        for text in _wrapped(line, console, width, overflow):
+        for text in _wrapped(line, console, width):
             console.print(text, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
-def _wrapped(line: Line, console: Console, width: int, overflow: Any) -> list[Text]:
+def _wrapped(line: Line, console: Console, width: int) -> list[Text]:
     body = line.body
     if line.right is not None:
         space = width - cell_len(line.first) - body.cell_len - line.right.cell_len
@@ -67,12 +67,23 @@ def _wrapped(line: Line, console: Console, width: int, overflow: Any) -> list[Te
     first = Text(line.first, style="dim")
     if body.cell_len <= width - cell_len(line.first) and "\n" not in body.plain:
         return [first + body]
-    head = body.wrap(console, max(room, 20), overflow=overflow)
+    room = max(room, 20)
+    # A long word, such as a path, is cut at the edge of a screen and kept whole for the next program.
+    head = body.wrap(console, room, overflow="fold") if console.is_terminal else _divided(body, room)
     out: list[Text] = []
     for number, piece in enumerate(head):
         piece.rstrip()
         out.append((first if number == 0 else Text(line.rest, style="dim")) + piece)
     return out
+
+
+def _divided(body: Text, room: int) -> Sequence[Text]:
+    ends, start = [], 0
+    for word in re.finditer(r"\S+\s*", body.plain):
+        if word.start() > start and cell_len(body.plain[start : word.end()].rstrip()) > room:
+            start = word.start()
+            ends.append(start)
+    return body.divide(ends)
 
 
 def table(

@@ -30,14 +30,15 @@ def launch(
     if fresh:
         os.environ.update(FRESH)
     command = ["-m", program] if module else [program]
-    if _entry_point_loads():
+    if entry_point_loads(os.environ):
         sys.stdout.flush()
         os.execv(sys.executable, [sys.executable, *command, *arguments])  # noqa: S606 # the user's own program
     _run_here(program, arguments, module)
 
 
-def _entry_point_loads() -> bool:
-    if os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD", "1") != "1":
+def entry_point_loads(environ: Mapping[str, str]) -> bool:
+    """Tell whether PyTorch will load structdump's entry point in a process with these variables."""
+    if environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD", "1") != "1":
         return False
     return any(e.name == "structdump" for e in metadata.entry_points(group="torch.backends"))
 
