@@ -131,12 +131,17 @@ def test_cpp_kernels_get_their_ops_from_their_names_and_say_so():
     assert norm.kernel.ops == ["aten.clone", "aten.native_layer_norm", "aten.transpose"]
     assert norm.inferred == ["kernel.ops"]
     assert norm.language == "cpp"
-    unknown = by_name(parse_output_code(sample("training_backward.py")))
-    softmax = unknown["cpp_fused__softmax_backward_data_add_sum_transpose_view_3"]
-    assert softmax.kernel.ops == []
-    assert softmax.inferred == []
-    known = by_name(parse_output_code(sample("training_backward.py"), {"sum": "aten.sum"}))
-    assert "aten.sum" in known[softmax.kernel.name].kernel.ops
+    backward = by_name(parse_output_code(sample("training_backward.py")))
+    softmax = backward["cpp_fused__softmax_backward_data_add_sum_transpose_view_3"]
+    assert softmax.kernel.ops == [
+        f"aten.{op}" for op in ("_softmax_backward_data", "add", "sum", "transpose", "view")
+    ]
+    own = parse_output_code(
+        "cpp_fused_twice_0 = async_compile.cpp_pybinding([], '''\n''')\n", {"twice": "my.twice"}
+    )
+    assert own.kernels[0].kernel.ops == ["my.twice"]
+    strange = parse_output_code("cpp_fused_twice_0 = async_compile.cpp_pybinding([], '''\n''')\n")
+    assert (strange.kernels[0].kernel.ops, strange.kernels[0].inferred) == ([], [])
 
 
 def test_ops_of_a_name_are_sorted_and_whole():

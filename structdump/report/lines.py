@@ -69,7 +69,7 @@ def _wrapped(line: Line, console: Console, width: int) -> list[Text]:
         return [first + body]
     room = max(room, 20)
     # A long word, such as a path, is cut at the edge of a screen and kept whole for the next program.
-    head = body.wrap(console, room, overflow="fold") if console.is_terminal else _divided(body, room)
+    head = list(body.wrap(console, room, overflow="fold")) if console.is_terminal else _divided(body, room)
     out: list[Text] = []
     for number, piece in enumerate(head):
         piece.rstrip()
@@ -77,13 +77,13 @@ def _wrapped(line: Line, console: Console, width: int) -> list[Text]:
     return out
 
 
-def _divided(body: Text, room: int) -> Sequence[Text]:
+def _divided(body: Text, room: int) -> list[Text]:
     ends, start = [], 0
     for word in re.finditer(r"\S+\s*", body.plain):
         if word.start() > start and cell_len(body.plain[start : word.end()].rstrip()) > room:
             start = word.start()
             ends.append(start)
-    return body.divide(ends)
+    return list(body.divide(ends))
 
 
 def table(

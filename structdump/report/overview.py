@@ -120,7 +120,7 @@ def _error(error: Failure) -> Iterator[Line]:
     if frame is not None and frame.file:
         yield Line(say(("at ", "dim"), place(frame.file, frame.line), f" in {frame.name}"), "  ", "  ")
     for line in (error.traceback or error.message).rstrip().splitlines():
-        yield Line(say((line, "dim" if line.startswith("  ") else "")), "  │ ", "  │ ")
+        yield Line(say((line, "dim" if line.startswith("  ") else "")), "  │ ", "  │     ")
 
 
 def _kept(bundle: LoadedBundle) -> Iterator[Line]:

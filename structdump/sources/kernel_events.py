@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from structdump.bundle.model import Kernel, SourceFrame
 from structdump.sources.event import Event
 from structdump.sources.kernels import parse_output_code
-from structdump.sources.provenance import lines_of
+from structdump.sources.provenance import known_ops, lines_of, source_lines
 
 
 def with_kernels(
@@ -15,13 +15,20 @@ def with_kernels(
 ) -> Callable[[Event], None]:
     """Return a recorder that records each output code and then each kernel that it runs.
 
-    `found` is told of each kernel's event and of the file Inductor put it in, where that is stated.
+    The post-grad graph that came before tells ops of C++ kernels, and Python lines. `found` is told of
+    each kernel's event and of the file Inductor put it in, where that is stated.
     """
+    graphs: dict[tuple[str | None, str | None], Event] = {}
 
     def recorder(event: Event) -> None:
         record(event)
+        origin = event.compile_id, event.direction
+        if event.kind == "graph" and event.stage == "post_grad" and event.phase == "after":
+            graphs[origin] = event
         if event.kind == "output_code":
-            for kernel, path in kernel_events(event):
+            graph = _text(graphs.pop(origin)) if origin in graphs else None
+            known, lines = (known_ops(graph), source_lines(graph)) if graph else (None, None)
+            for kernel, path in kernel_events(event, known, lines):
                 if found is not None:
                     found(kernel, path)
                 record(kernel)
@@ -44,7 +51,7 @@ def kernel_events(
         for event, path in kernel_events(output_code):
             print(event.name, event.kernel.backend, event.kernel.calls)
     """
-    text = output_code.text() if callable(output_code.text) else output_code.text
+    text = _text(output_code)
     if not text:
         return
     code = parse_output_code(text, known)
@@ -55,6 +62,10 @@ def kernel_events(
         yield _event(output_code, item.kernel, item.language, item.source or None, item.inferred), item.path
     for kernel in code.extern:
         yield _event(output_code, kernel, "text", None), None
+
+
+def _text(event: Event) -> str | None:
+    return event.text() if callable(event.text) else event.text
 
 
 def _event(

@@ -18,7 +18,7 @@ from typing import Literal
 from structdump.bundle.model import Kernel
 from structdump.sources.cpp_wrapper import is_cpp_wrapper, parse_cpp_wrapper
 from structdump.sources.kernel_sources import KernelSource, find_definitions
-from structdump.sources.provenance import Provenance, known_ops, ops_from_name, read_comments
+from structdump.sources.provenance import Provenance, aten_ops, known_ops, ops_from_name, read_comments
 
 __all__ = ["KernelSource", "ModuleRole", "OutputCode", "module_role", "parse_output_code", "read_aot_id"]
 
@@ -133,7 +133,8 @@ def _infer_ops(code: OutputCode, text: str, known: Mapping[str, str]) -> None:
     bare = [item for item in code.kernels if not item.kernel.ops and item.kernel.backend == "cpp"]
     ops = {**known, **known_ops(text)} if bare else {}
     for item in bare:
-        item.kernel.ops = ops_from_name(item.kernel.name, ops)
+        name = item.kernel.name
+        item.kernel.ops = ops_from_name(name, ops) or ops_from_name(name, {**aten_ops(), **ops})
         item.inferred += ["kernel.ops"] * bool(item.kernel.ops)
 
 

@@ -6,9 +6,11 @@ kernel's definition and before each call of it, with `#` in Python and `//` in C
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 
 from structdump.bundle.model import SourceFrame
 
@@ -134,6 +136,13 @@ def ops_from_name(name: str, known: Mapping[str, str]) -> list[str]:
         return []
     possible = tuple(op for op in sorted(known) if op in match["ops"])
     return [known[op] for op in _cut(match["ops"], 0, "", possible, {}) or []]
+
+
+@functools.cache
+def aten_ops() -> dict[str, str]:
+    """Return ATen's ops by their bare names, for `ops_from_name`: what torch decomposed is in no graph."""
+    text = files("structdump.sources").joinpath("aten_ops.txt").read_text(encoding="utf-8")
+    return {name: f"aten.{name}" for name in text.splitlines() if not name.startswith("#")}
 
 
 def known_ops(text: str) -> dict[str, str]:
