@@ -135,13 +135,12 @@ def child(name: str, folder: Path, cpu: bool) -> None:
 
 def config_paths(cache: Path) -> dict[str, str]:
     """Return, for each module below `cache`, where torch itself would keep its best config."""
-    from torch._inductor.runtime.autotune_cache import AutotuneCache
+    from torch._inductor.runtime.autotune_cache import AutotuneCache, inductor_meta_from_config
 
     found = {}
+    meta = {**inductor_meta_from_config(), "autotune_local_cache": True, "autotune_remote_cache": False}
     for path in cache.rglob("*.py"):
-        one = AutotuneCache.create(
-            {"autotune_local_cache": True, "autotune_remote_cache": False}, str(path), ""
-        )
+        one = AutotuneCache.create(meta, str(path), "")
         if one is not None and one.local_cache is not None:
             found[str(one.local_cache[1])] = str(path)
     return found
@@ -153,7 +152,9 @@ class Oracle:
 
     wrappers: dict[Path, str] = field(default_factory=dict)
     kernels: dict[tuple[str, str], str] = field(default_factory=dict)  # (name, source) -> method
-    configs: dict[Path, tuple[str, dict[str, Any]]] = field(default_factory=dict)  # kernel name, content
+    configs: dict[Path, tuple[str, str, dict[str, Any]]] = field(
+        default_factory=dict
+    )  # name, source, content
     triton: dict[tuple[str, str], list[Path]] = field(default_factory=dict)  # (kernel name, stage)
     tables: Counter[tuple[str, str, int]] = field(default_factory=Counter)  # operation, winner, choices
     orphans: list[Path] = field(default_factory=list)
@@ -172,8 +173,9 @@ def look(cache: Path, note: dict[str, Any], stderr: str) -> Oracle:
         if owner is None:
             seen.orphans.append(path)
             continue
-        name = re.search(r"^@triton\.jit\s+def (\w+)\(", Path(owner).read_text(), re.MULTILINE)
-        seen.configs[path] = (name[1] if name else "", json.loads(path.read_text()))
+        source = Path(owner).read_text()
+        name = re.search(r"^@triton\.jit\s+def (\w+)\(", source, re.MULTILINE)
+        seen.configs[path] = (name[1] if name else "", source.strip(), json.loads(path.read_text()))
     for stage in STAGES:
         for path in sorted(cache.rglob(f"*.{stage}")):
             seen.triton.setdefault((path.stem, stage), []).append(path)
@@ -278,23 +280,22 @@ def check_configs(checks: Checks, bundle: Any, seen: Oracle, some: int) -> None:
     for a in bundle.configs():
         known.setdefault(a.kernel.name if a.kernel else a.name, []).append(a.data)
     misses, wrong = [f"{path} belongs to no module by torch's own reckoning" for path in seen.orphans], []
-    kernels = {a.kernel.name: a for a in bundle.kernels() if a.kind == "kernel"}
-    runs = {name for name, _ in seen.kernels}
+    kernels = [a for a in bundle.kernels() if a.kind == "kernel"]
     expected = owned = tuned = told = 0
-    for path, (name, content) in seen.configs.items():
+    for path, (name, source, content) in seen.configs.items():
         if content not in known.get(name, []):
             misses.append(
                 f"{path.name} of {name}: {content}; the bundle has {known.get(name) or sorted(known)}"
             )
-        if name not in runs:
-            continue
-        expected += 1
         launch = {k: v for k, v in content.items() if k not in FACTS}
-        held = kernels[name].best_config if name in kernels else None
-        stripped = {k: v for k, v in (held or {}).items() if k not in FACTS}
-        owned += stripped == launch
-        if stripped != launch:
-            wrong.append(f"{name}: {path.name} says {launch}, its kernel {held}")
+        for kernel in kernels:
+            if (kernel.kernel.name, (kernel.source or "").strip()) != (name, source):
+                continue
+            held = kernel.best_config
+            expected += 1
+            owned += held == launch
+            if held != launch:
+                wrong.append(f"{kernel.compile_id} {name}: {path.name} says {launch}, its kernel {held}")
         tuned += bool(content.get("found_by_coordesc"))
         told += any(
             d.get("found_by_coordesc") and d.get("time_taken_ms") is not None for d in known.get(name, [])
@@ -311,15 +312,23 @@ def check_configs(checks: Checks, bundle: Any, seen: Oracle, some: int) -> None:
 
 def check_ir(checks: Checks, bundle: Any, seen: Oracle, some: int) -> None:
     """Compare TTIR, TTGIR, LLIR and PTX with the files that Triton kept."""
-    names = sorted({name for (name, _), method in seen.kernels.items() if method == "triton"})
     held: dict[tuple[str, str], list[str]] = {}
+    places = set()
     for a in bundle.artifacts:
         if a.kind == "ir" and a.stage in STAGES and a.text:
             held.setdefault((a.name, a.stage), []).append(a.text)
-    wanted = [(name, stage) for name in names for stage in STAGES]
-    gone = [key for key in wanted if key not in held]
-    paths = {key: seen.triton.get(key, []) for key in gone}
-    misses = [f"{n}.{s}: not in the bundle; {len(paths[n, s])} files {paths[n, s][:1]}" for n, s in gone]
+            places.add((a.compile_id, a.graph_id, a.direction, a.name, a.stage))
+    wanted = [
+        (a.compile_id, a.graph_id, a.direction, a.kernel.name, stage)
+        for a in bundle.kernels()
+        if a.kind == "kernel" and a.kernel.backend == "triton"
+        for stage in STAGES
+    ]
+    gone = [place for place in wanted if place not in places]
+    misses = [
+        f"{place}: not in the bundle; Triton has {len(seen.triton.get(place[-2:], []))} files"
+        for place in gone
+    ]
     checks.row("Triton IR", len(wanted) - len(gone), len(wanted), misses, 4 * some)
     same, misses = 0, []
     for key, texts in held.items():
@@ -330,14 +339,18 @@ def check_ir(checks: Checks, bundle: Any, seen: Oracle, some: int) -> None:
             misses.append(f"{key}: {len(texts)} texts, of {len(files)} files none is equal to each")
     checks.row("IR as Triton kept it", same, len(held), misses)
     chosen, misses = 0, []
-    winners = {name: c.get("triton_cache_hash") for name, c in seen.configs.values()}
-    judged = [n for n in names if winners.get(n) and (n, "ttgir") in held]
-    for name in judged:
-        files = [p for p in seen.triton.get((name, "ttgir"), []) if p.parent.name == winners[name]]
-        if files and files[0].read_text() in held[name, "ttgir"]:
+    runs = {(name, source.strip()) for name, source in seen.kernels}
+    judged = [
+        (name, content["triton_cache_hash"])
+        for name, source, content in seen.configs.values()
+        if content.get("triton_cache_hash") and (name, source) in runs
+    ]
+    for name, key in judged:
+        files = [p for p in seen.triton.get((name, "ttgir"), []) if p.parent.name == key]
+        if files and files[0].read_text() in held.get((name, "ttgir"), []):
             chosen += 1
         else:
-            misses.append(f"{name}: the TTGIR is not that of the winner {winners[name]} ({len(files)} files)")
+            misses.append(f"{name}: the TTGIR is not that of the winner {key} ({len(files)} files)")
     checks.row("IR of the winner", chosen, len(judged), misses)
 
 
