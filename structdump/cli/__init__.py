@@ -6,21 +6,21 @@ import sys
 from importlib import import_module
 from typing import Any
 
-#: Every command and the function that is it. Adding one is one file and one line here.
+#: Every command: the function that it is, and what help says of it. Adding one is one file and one line here.
 COMMANDS = {
-    "run": "structdump.cli.run:run",
-    "show": "structdump.cli.show:show",
-    "list": "structdump.cli.list:list_artifacts",
-    "cat": "structdump.cli.cat:cat",
-    "extract": "structdump.cli.extract:extract",
-    "pack": "structdump.cli.pack:pack",
-    "diff": "structdump.cli.diff:diff",
-    "html": "structdump.cli.html:html",
-    "repro": "structdump.cli.repro:repro",
-    "verify": "structdump.cli.verify:verify",
-    "recover": "structdump.cli.recover:recover",
-    "schema": "structdump.cli.schema:schema",
-    "doctor": "structdump.cli.doctor:doctor",
+    "run": ("structdump.cli.run:run", "Run a program and write a bundle of what it compiles."),
+    "show": ("structdump.cli.show:show", "A bundle on one screen: versions, failures, compiles, kernels."),
+    "list": ("structdump.cli.list:list_artifacts", "The artifacts of a bundle as a table."),
+    "cat": ("structdump.cli.cat:cat", "One artifact in full."),
+    "extract": ("structdump.cli.extract:extract", "A bundle as a directory of readable files."),
+    "pack": ("structdump.cli.pack:pack", "Bundles of dump directories and TORCH_TRACE logs."),
+    "diff": ("structdump.cli.diff:diff", "What two runs compiled differently, and from which stage on."),
+    "html": ("structdump.cli.html:html", "One self-contained page to read in a browser."),
+    "repro": ("structdump.cli.repro:repro", "A script that compiles a graph of a bundle again."),
+    "verify": ("structdump.cli.verify:verify", "Check that bundles are whole and consistent."),
+    "recover": ("structdump.cli.recover:recover", "Bundles of the journals that killed processes left."),
+    "schema": ("structdump.cli.schema:schema", "The JSON schemas of bundles and of settings."),
+    "doctor": ("structdump.cli.doctor:doctor", "Whether a capture would work here."),
 }
 #: Commands that hand everything after their first argument to another program.
 PASSING_ON = frozenset({"run"})
@@ -38,8 +38,14 @@ def main(arguments: list[str] | None = None) -> int:
     from structdump.errors import StructdumpError
 
     arguments = sys.argv[1:] if arguments is None else arguments
+    called = next((a for a in arguments if not a.startswith("-")), None)
+    if called not in PASSING_ON:
+        _never_fail_to_print()
     try:
-        code = _app(arguments)(args=arguments, prog_name="structdump", standalone_mode=False)
+        app = _help(called) if called not in COMMANDS else _command(called)
+        code = app(args=arguments, prog_name="structdump", standalone_mode=False)
+        if called not in PASSING_ON:
+            sys.stdout.flush()
     except typer.Exit as stop:
         return stop.exit_code
     except typer.Abort:
@@ -47,7 +53,12 @@ def main(arguments: list[str] | None = None) -> int:
     except StructdumpError as error:
         print(f"structdump: {error}", file=sys.stderr)  # noqa: T201 # an error's one line
         return error.exit_code
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit) as end:
+        # Both rich and typer turn a closed pipe into an exit with 1.
+        if isinstance(end, SystemExit) and (
+            called in PASSING_ON or not isinstance(end.__context__, BrokenPipeError)
+        ):
+            raise
         # The reader has had enough; the interpreter must not complain when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -60,8 +71,15 @@ def main(arguments: list[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _app(arguments: list[str]) -> Any:
-    """Build the application; only the command that is called is imported, unless help needs them all."""
+def _never_fail_to_print() -> None:
+    """Write what an encoding lacks as an escape. Not for `run`: a program keeps its streams as they are."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def _application() -> Any:
     import typer
 
     app = typer.Typer(
@@ -71,7 +89,6 @@ def _app(arguments: list[str]) -> Any:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )
-    called = next((a for a in arguments if not a.startswith("-")), None)
 
     @app.callback(invoke_without_command=True)
     def root(version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
@@ -81,12 +98,42 @@ def _app(arguments: list[str]) -> Any:
             typer.echo(f"structdump {__version__}")
             raise typer.Exit
 
-    for name, place in COMMANDS.items():
-        if called in COMMANDS and name != called:
-            continue
-        module, function = place.split(":")
-        settings = (
-            {"ignore_unknown_options": True, "allow_interspersed_args": False} if name in PASSING_ON else {}
-        )
-        app.command(name, context_settings=settings)(getattr(import_module(module), function))
+    return app
+
+
+def _help(called: str | None) -> Any:
+    """Return an application that can only be asked what there is: it imports no command."""
+    from importlib.util import find_spec
+
+    from structdump.errors import UsageError
+
+    present = [n for n, (place, _) in COMMANDS.items() if find_spec(place.partition(":")[0]) is not None]
+    if called is not None:
+        from difflib import get_close_matches
+
+        near = get_close_matches(called, present, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(present)}"
+        raise UsageError(f"no command {called!r}; {hint}")
+    app = _application()
+    for name in present:
+        app.command(name, help=COMMANDS[name][1])(lambda: None)
+    return app
+
+
+def _command(name: str) -> Any:
+    """Return an application with one command, the only one that is imported.
+
+    Raises UsageError if it is not installed, or something that it needs is not.
+    """
+    from structdump.errors import UsageError
+
+    module, function = COMMANDS[name][0].split(":")
+    try:
+        command = getattr(import_module(module), function)
+    except ModuleNotFoundError as error:
+        missing = "this installation does not have it" if error.name == module else f"it needs {error.name}"
+        raise UsageError(f"structdump {name} cannot run: {missing}") from error
+    app = _application()
+    passing_on = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+    app.command(name, context_settings=passing_on if name in PASSING_ON else {})(command)
     return app

@@ -36,6 +36,7 @@ def list_artifacts(
     if as_json:
         typer.echo(json.dumps([a.model_dump(mode="json", exclude_none=True) for a in found], indent=2))
         return
+
     from rich.console import Console
 
     from structdump.report.lines import print_lines

@@ -23,9 +23,12 @@ def opened(path: Path) -> LoadedBundle:
     except NotABundleError:
         if not path.exists() or (path.is_file() and path.suffix != ".log"):
             raise
+    from rich.console import Console
+
     from structdump.sources.pack import pack
 
-    with tempfile.TemporaryDirectory(prefix="structdump-") as directory:
+    status = Console(stderr=True).status("Packing")
+    with tempfile.TemporaryDirectory(prefix="structdump-") as directory, status:
         packed = pack([path], directory, level="full")
         if len(packed) != 1:
             names = ", ".join(p.name for p in packed)

@@ -26,7 +26,7 @@ def show(
 
     loaded = opened(bundle)
     if as_json:
-        typer.echo(json.dumps(loaded.head(), indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(loaded.head(), indent=2))  # ASCII: nothing in it can steer a terminal
         return
     from rich.console import Console
     from rich.text import Text
@@ -39,11 +39,11 @@ def show(
         details.passes: passes, details.kernels: kernels, details.configs: configs,
         details.breaks: breaks, details.times: timeline,
     }  # fmt: skip
-    console = Console()
+    screen = Console()
     chosen = [section for section, wanted in sections.items() if wanted]
     if not chosen:
-        print_lines(overview(loaded, full=full), console)
+        print_lines(overview(loaded, full=full), screen)
     for number, section in enumerate(chosen):
         if number:
-            print_lines([Line(Text(""))], console)
-        print_lines(section(loaded), console)
+            print_lines([Line(Text(""))], screen)
+        print_lines(section(loaded), screen)
