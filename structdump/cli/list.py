@@ -43,6 +43,7 @@ def list_artifacts(
     from structdump.report.listing import listing
 
     if found:
-        print_lines(listing(found), Console())
+        screen = Console()
+        print_lines(listing(found), screen, wrap=screen.is_terminal)
     else:
         typer.echo("no artifact matches", err=True)

@@ -8,11 +8,12 @@ from rich.text import Text
 
 from structdump.analyze.summary import config
 from structdump.bundle.loaded import LoadedBundle
+from structdump.report.failure import place
 from structdump.report.lines import Line, labelled, say, seconds, table
 from structdump.report.timeline import timeline
-from structdump.report.tree import nodes_before, operations, place, reason, settings
+from structdump.report.tree import nodes_before, operations, reason, settings
 
-_BAR = 24
+_BAR = 16
 
 
 def passes(bundle: LoadedBundle) -> Iterator[Line]:
@@ -40,33 +41,35 @@ def passes(bundle: LoadedBundle) -> Iterator[Line]:
 
 
 def kernels(bundle: LoadedBundle) -> Iterator[Line]:
-    """Yield each kernel that runs: backend, calls, config, the ops it was made from."""
-    rows = []
+    """Yield each kernel that runs: backend, calls, and below its config and the ops it was made from."""
+    rows, below = [], []
     for item in bundle.kernels():
         kernel = item.kernel
         assert kernel is not None  # noqa: S101 # kernels() gives no others
-        loads = (
-            "" if kernel.loads is None else f"{kernel.loads}/{kernel.stores or 0}/{kernel.reductions or 0}"
-        )
+        known = kernel.loads is not None
+        counts = f"{kernel.loads}/{kernel.stores or 0}/{kernel.reductions or 0}" if known else ""
         rows.append(
             [
                 say(str(item.seq)),
-                say(item.compile_id or ""),
+                say((item.compile_id or "", "cyan")),
                 say(kernel.backend),
                 say(f"×{kernel.calls}"),
-                say((loads, "dim")),
-                say(
-                    (kernel.name, "bold"),
-                    "  ",
-                    (settings(item), "green"),
-                    "  ",
-                    (f"← {operations(kernel.ops, 12)}" if kernel.ops else "", "dim"),
-                ),
+                say((counts, "dim")),
+                say((kernel.name, "bold" if item.digest else "")),
             ]
         )
-    yield from _titled("Kernels that run", "none", rows) or table(
-        ("seq", "compile", "backend", "calls", "ld/st/red", "kernel"), rows, frozenset({0, 3})
-    )
+        facts = {"config": settings(item), "from": operations(kernel.ops, 99)}
+        below.append([labelled(label, say(value), 9) for label, value in facts.items() if value])
+    if not rows:
+        yield from _titled("Kernels that run", "none", rows)
+        return
+    header = ("seq", "compile", "backend", "calls", "ld/st/red", "kernel")
+    top, *lines = table(header, rows, frozenset({0, 3}))
+    yield top
+    for line, more in zip(lines, below, strict=True):
+        yield line
+        for one in more:
+            yield one._replace(first="     ", rest="     " + one.rest)
 
 
 def configs(bundle: LoadedBundle) -> Iterator[Line]:
@@ -107,22 +110,28 @@ def breaks(bundle: LoadedBundle) -> Iterator[Line]:
     found = False
     for record in bundle.compiles:
         name = record.function.name if record.function else ""
+        head = say((record.id, "bold cyan"), " ", (name, "bold"))
         if record.recompile is not None:
-            found = True
             again = record.recompile
-            yield Line(say(("recompile ", "bold"), (record.id, "bold cyan"), f" {name}"))
+            yield from [Line(Text(""))] * found
+            found = True
+            yield Line(say(("recompile   ", "bold"), head))
             if again.previous:
                 yield labelled("guard of", say(again.previous))
             yield labelled("failed", say((again.guard or again.reason, "yellow")))
         for broke in record.graph_breaks:
+            yield from [Line(Text(""))] * found
             found = True
             resumed = f"  resumed by {broke.resumed_by}" if broke.resumed_by else ""
-            yield Line(say(("graph break ", "bold"), (record.id, "bold cyan"), f" {name}", (resumed, "dim")))
+            yield Line(say(("graph break ", "bold"), head, (resumed, "dim")))
             yield labelled("reason", say((reason(broke.reason), "yellow")))
             for frame in broke.stack:
-                yield labelled("", say(place(frame.file, frame.line), (f" in {frame.name}", "dim")))
-                if frame.code:
-                    yield labelled("", say("    ", frame.code.strip()))
+                where = place(frame.file, frame.line)
+                yield labelled(
+                    "", say((where, "dim" if where.startswith("torch/") else ""), f" in {frame.name}")
+                )
+                if frame.code and not where.startswith("torch/"):
+                    yield labelled("", say("    ", (frame.code.strip(), "dim")))
     if not found:
         yield Line(say(("no graph breaks, no recompiles", "dim")))
 
@@ -139,7 +148,7 @@ def times(bundle: LoadedBundle) -> Iterator[Line]:
                 say(span.compile_id or ""),
                 say("" if span.start is None else f"{span.start:.3f} s"),
                 say(seconds(span.seconds)),
-                say(("█" * max(1, round(share * _BAR)), "cyan")),
+                say(("█" * round(share * _BAR) or "▏", "cyan")),
                 say("  " * span.depth, span.name),
             ]
         )

@@ -14,18 +14,22 @@ from rich.text import Text
 from structdump.report.printable import printable
 
 _WIDEST = 132
+_NARROWEST = 24  # cells; in less, nobody reads a column
 
 
 class Line(NamedTuple):
     """One line before it is wrapped: `first` stands before it, `rest` before what wraps from it.
 
-    `right` goes to the right edge where there is room.
+    `tail` follows where there is room, else has a line of its own, as much of it as fits. `right` goes to
+    the right edge. What wraps from a table's last column, which begins after `hang` cells, goes on there.
     """
 
     body: Text
     first: str = ""
     rest: str = ""
+    tail: Text | None = None
     right: Text | None = None
+    hang: int = 0
 
 
 def say(*pieces: object) -> Text:
@@ -50,63 +54,93 @@ def labelled(label: str, body: Text, width: int = 11) -> Line:
     return Line(say((label.ljust(width), "dim"), " ", body), "", lead)
 
 
-def print_lines(lines: Iterable[Line], console: Console) -> None:
-    """Print lines wrapped at the console's width, words kept whole in a pipe; no trailing spaces."""
+def print_lines(lines: Iterable[Line], console: Console, *, wrap: bool = True) -> None:
+    """Print lines wrapped at the console's width, words kept whole in a pipe; no trailing spaces.
+
+    Without `wrap` each line stays one, for the next program in a pipe.
+    """
     width = min(console.width, _WIDEST)
     for line in lines:
-        for text in _wrapped(line, console, width):
+        for text in _wrapped(line, width, fold=console.is_terminal) if wrap else [_whole(line)]:
             console.print(text, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
-def _wrapped(line: Line, console: Console, width: int) -> list[Text]:
-    body = line.body
-    if line.right is not None:
-        space = width - cell_len(line.first) - body.cell_len - line.right.cell_len
-        body = say(body, " " * space if space >= 2 else "  ", line.right)
-    room = width - max(cell_len(line.first), cell_len(line.rest))
-    first = Text(line.first, style="dim")
-    if body.cell_len <= width - cell_len(line.first) and "\n" not in body.plain:
-        return [first + body]
-    room = max(room, 20)
-    # A long word, such as a path, is cut at the edge of a screen and kept whole for the next program.
-    head = list(body.wrap(console, room, overflow="fold")) if console.is_terminal else _divided(body, room)
+def _whole(line: Line) -> Text:
+    more = [part for part in (line.tail, line.right) if part is not None and part.cell_len]
+    return say((line.first, "dim"), line.body, *(say("  ", part) for part in more))
+
+
+def _wrapped(line: Line, width: int, *, fold: bool) -> list[Text]:
+    room = width - cell_len(line.first)
+    right = line.right if line.right is not None else Text()
+    head = max(20, room - right.cell_len - 2) if right.cell_len else max(20, room)
+    rest = line.rest + " " * (line.hang if width - line.hang - cell_len(line.rest) >= _NARROWEST else 0)
+    body, below = line.body, line.tail
+    if below is not None and body.cell_len + 2 + below.cell_len <= head:
+        body, below = say(body, "  ", below), None
+    ends = _breaks(body.plain, head, max(20, width - cell_len(rest)), line.hang, fold=fold)
     out: list[Text] = []
-    for number, piece in enumerate(head):
+    for number, piece in enumerate(body.divide(ends)):
         piece.rstrip()
-        out.append((first if number == 0 else Text(line.rest, style="dim")) + piece)
+        text = say((rest if number else line.first, "dim"), piece)
+        if number == 0 and right.cell_len:
+            text = say(text, " " * max(2, width - text.cell_len - right.cell_len), right)
+        out.append(text)
+    if below is not None and below.cell_len:
+        below = below.copy()
+        below.truncate(max(20, width - cell_len(rest)), overflow="ellipsis")
+        out.append(say((rest, "dim"), below))
     return out
 
 
-def _divided(body: Text, room: int) -> list[Text]:
-    ends, start = [], 0
-    for word in re.finditer(r"\S+\s*", body.plain):
-        if word.start() > start and cell_len(body.plain[start : word.end()].rstrip()) > room:
-            start = word.start()
+def _breaks(plain: str, first: int, room: int, hang: int, *, fold: bool) -> list[int]:
+    """Return where to divide text: before words that don't fit, and within words that never would if `fold`.
+
+    The columns of a table, as far as `hang`, stay together with the first word of the last one.
+    """
+    ends, start, limit = [], 0, first
+    hang += len(plain[hang:]) - len(plain[hang:].lstrip())
+    for word in re.finditer(r"\S+\s*", plain):
+        if word.start() > max(start, hang) and cell_len(plain[start : word.end()].rstrip()) > limit:
+            start, limit = word.start(), room
             ends.append(start)
-    return list(body.divide(ends))
+        # A long word, such as a path, is cut at the edge of a screen and kept whole for the next program.
+        while fold and cell_len(plain[start : word.end()].rstrip()) > limit:
+            start, limit = start + _fitting(plain, start, limit), room
+            ends.append(start)
+    return ends
+
+
+def _fitting(plain: str, start: int, limit: int) -> int:
+    count = cells = 0
+    for character in plain[start:]:
+        cells += cell_len(character)
+        if cells > limit:
+            break
+        count += 1
+    return max(1, count)
 
 
 def table(
     header: Sequence[str], rows: Sequence[Sequence[Text]], right: frozenset[int] = frozenset()
 ) -> list[Line]:
-    """Lay rows out in columns as wide as their content; the last one wraps. `right` columns end flush."""
+    """Lay rows out in columns as wide as their content; the last one wraps. `right` columns end flush.
+
+    Columns in which no row has anything are left out.
+    """
+    used = [i for i in range(len(header)) if any(row[i].plain for row in rows)]
     every = [[Text(h, style="dim") for h in header], *rows]
-    widths = [max(row[i].cell_len for row in every) for i in range(len(header))]
-    indent = sum(w + 2 for w in widths[:-1])
+    widths = {i: max(row[i].cell_len for row in every) for i in used}
+    hang = sum(widths[i] + 2 for i in used[:-1])
     lines = []
     for row in every:
         text = Text()
-        for i, cell in enumerate(row):
-            space = " " * (widths[i] - cell.cell_len)
-            if i in right:
-                text.append(space)
-                text.append_text(cell)
-            else:
-                text.append_text(cell)
-                text.append(space)
+        for i in used:
+            space = " " * (widths[i] - row[i].cell_len)
+            text.append_text(say(space, row[i]) if i in right else say(row[i], space))
             text.append("  ")
         text.rstrip()
-        lines.append(Line(text, "", " " * min(indent, 40)))
+        lines.append(Line(text, hang=hang))
     return lines
 
 

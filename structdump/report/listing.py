@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from rich.text import Text
+
 from structdump.analyze.summary import why_not_kept
 from structdump.bundle.loaded import ArtifactView, LoadedBundle
 from structdump.report.lines import Line, say, size, table
@@ -20,25 +22,23 @@ def listing(artifacts: Sequence[ArtifactView]) -> list[Line]:
     rows = []
     for a in artifacts:
         style = "" if a.digest else "dim"
-        stage = f"{a.phase} {a.stage}" if a.phase and a.stage else a.stage or ""
-        marks = [
-            a.direction or "",
-            a.subgraph.name or "" if a.subgraph else "",
-            "changed" if a.changed else "",
-        ]
+        stage = f"{a.phase} {a.stage}" if a.phase == "before" and a.stage else a.stage or ""
+        piece = a.subgraph.name or "" if a.subgraph else ""
+        what = [(stage if stage != a.name else "", "bold" if a.digest else "dim"), (a.name, style)]
+        what += [(piece, "dim"), ("changed" if a.changed else "", "yellow")]
         rows.append(
             [
                 say(str(a.seq)),
                 say((a.compile_id or "", "cyan")),
+                say((a.direction or "", "dim")),
                 say((a.kind, style)),
-                say((stage if stage != a.name else "", style)),
-                say((" ".join(m for m in marks if m), "dim")),
                 say(str(a.nodes) if a.nodes is not None else ""),
                 say(size(a.bytes) if a.digest else (a.omitted.reason if a.omitted else "", "dim")),
-                say((a.name, style)),
+                Text("  ").join(say(part) for part in what if part[0]),
             ]
         )
-    return table(("seq", "compile", "kind", "stage", "", "nodes", "size", "name"), rows, frozenset({0, 5, 6}))
+    header = ("seq", "compile", "direction", "kind", "nodes", "size", "stage and name")
+    return table(header, rows, frozenset({0, 4, 5}))
 
 
 def find(bundle: LoadedBundle, which: str) -> list[ArtifactView]:

@@ -9,9 +9,10 @@ from rich.text import Text
 
 from structdump.analyze.summary import cures, parts
 from structdump.bundle.loaded import LoadedBundle
-from structdump.bundle.model import Environment, Failure
+from structdump.bundle.model import Environment
+from structdump.report.failure import failure_lines, place
 from structdump.report.lines import Line, labelled, plural, say, size
-from structdump.report.tree import MARKS, place, tree
+from structdump.report.tree import MARKS, tree
 
 VERDICTS = {
     "cold": ("everything was compiled anew", "green"),
@@ -21,6 +22,7 @@ VERDICTS = {
 }
 _VERSIONS = ("torch", "triton", "vllm", "sglang", "python", "depyf")
 _REASONS = 4
+_CONFIGS = 8
 _BLANK = Line(Text(""))
 
 
@@ -31,7 +33,7 @@ def overview(bundle: LoadedBundle, *, full: bool = False) -> Iterator[Line]:
 
         print_lines(overview(structdump.load("run.json.zst")), Console())
     """
-    yield from _title(bundle)
+    yield from _title(bundle, full=full)
     yield from _failures(bundle)
     if bundle.compiles or bundle.artifacts:
         yield _BLANK
@@ -43,7 +45,7 @@ def overview(bundle: LoadedBundle, *, full: bool = False) -> Iterator[Line]:
         yield labelled("hook error", say((f"{error.hook}{times}: ", "yellow"), error.error))
 
 
-def _title(bundle: LoadedBundle) -> Iterator[Line]:
+def _title(bundle: LoadedBundle, *, full: bool) -> Iterator[Line]:
     run = bundle.run
     rank = f"  rank {run.rank} of {run.world_size or '?'}" if run.rank is not None else ""
     origin = {"directory": "a dump directory", "trace_log": "a TORCH_TRACE log", "merge": "merged bundles"}
@@ -58,10 +60,12 @@ def _title(bundle: LoadedBundle) -> Iterator[Line]:
         yield labelled("arguments", say(" ".join(run.argv[1:])))
     if source and run.program:
         yield labelled("packed from", say(source))
-    yield from _environment(bundle.environment)
+    yield from _environment(bundle.environment, full=full)
     facts = bundle.completeness
     sentence, style = VERDICTS[facts.verdict]
     yield labelled("verdict", say((facts.verdict, f"bold {style}"), f", {sentence}"))
+    if bundle.complete is False:
+        yield labelled("", say(("unfinished: the program ended before its capture did", "yellow")))
     for reason in facts.reasons[:_REASONS]:
         yield labelled("", say((reason, "dim")))
     if len(facts.reasons) > _REASONS:
@@ -70,7 +74,7 @@ def _title(bundle: LoadedBundle) -> Iterator[Line]:
         yield labelled("cure", say(hint))
 
 
-def _environment(environment: Environment) -> Iterator[Line]:
+def _environment(environment: Environment, *, full: bool) -> Iterator[Line]:
     versions = environment.versions
     words = [f"{name} {versions[name]}" for name in _VERSIONS if versions.get(name)]
     if words:
@@ -89,7 +93,9 @@ def _environment(environment: Environment) -> Iterator[Line]:
         for key, value in values.items()
     ]
     if changed:
-        yield labelled("configs", say(", ".join(changed)))
+        most = len(changed) if full else _CONFIGS
+        more = f", … {len(changed) - most} more (--full)" if len(changed) > most else ""
+        yield labelled("configs", say(", ".join(changed[:most]), (more, "dim")))
 
 
 def _device(name: str, memory: int | None) -> str:
@@ -102,25 +108,26 @@ def _short(value: Any) -> str:
 
 
 def _failures(bundle: LoadedBundle) -> Iterator[Line]:
+    told: dict[str, str] = {}
     for record in bundle.compiles:
         if record.error is None or record.status not in ("failed", "fell_back"):
             continue
         yield _BLANK
         mark, style = MARKS[record.status]
-        name = record.function.name if record.function else ""
+        function = record.function
+        name = function.name if function else ""
+        where = place(function.file, function.line) if function and function.file else ""
         word = "failed" if record.status == "failed" else "fell back to eager"
-        yield Line(say((mark, style), " ", (record.id, "bold cyan"), " ", (name, "bold"), " ", (word, style)))
-        yield from _error(record.error)
-
-
-def _error(error: Failure) -> Iterator[Line]:
-    first = next((line for line in error.message.splitlines() if line.strip()), "")
-    yield Line(say((error.type.rpartition(".")[2], "bold red"), ": ", (first, "red")), "  ", "  ")
-    frame = error.user_frame
-    if frame is not None and frame.file:
-        yield Line(say(("at ", "dim"), place(frame.file, frame.line), f" in {frame.name}"), "  ", "  ")
-    for line in (error.traceback or error.message).rstrip().splitlines():
-        yield Line(say((line, "dim" if line.startswith("  ") else "")), "  │ ", "  │     ")
+        yield Line(
+            say((mark, style), " ", (record.id, "bold cyan"), " ", (name, "bold"), " ", (word, style)),
+            rest="  ",
+            tail=say((where, "dim")),
+        )
+        same = told.setdefault(record.error.message, record.id)
+        if same == record.id:
+            yield from failure_lines(record.error)
+        else:
+            yield Line(say("with the same error as ", (same, "cyan")), "  ", "  ")
 
 
 def _kept(bundle: LoadedBundle) -> Iterator[Line]:
@@ -133,7 +140,7 @@ def _kept(bundle: LoadedBundle) -> Iterator[Line]:
         help_ = f" → {cure}" if cure else ""
         yield labelled("", say((f"{amount:,} without text ({reason}{told}){help_}", "dim")))
     if bundle.redactions:
-        words = ", ".join(f"{count:,} {rule}" for rule, count in bundle.redactions.items())
+        words = ", ".join(plural(count, rule) for rule, count in bundle.redactions.items())
         yield labelled("redacted", say(words))
     elif bundle.config.get("redact") is False:
         yield labelled("redacted", say(("nothing: made with redaction off; share redacts", "yellow")))

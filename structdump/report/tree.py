@@ -10,10 +10,12 @@ from rich.text import Text
 from structdump.analyze.summary import Part, Stage, config
 from structdump.bundle.loaded import ArtifactView
 from structdump.bundle.model import Compile, GraphBreak
+from structdump.report.failure import place
 from structdump.report.lines import Line, labelled, plural, say, seconds
 
 _COMPILES = 12
-_KERNELS = 6
+_KERNELS = (24, 3, 8)  # in all, and of each compile at least and at most
+_NAME = 40  # cells; names are padded to so many, so that what follows them stands in a column
 _PASSES = 4
 _QUIET = frozenset({"runtime_asserts", "tensorify", "unlift_tokens"})
 _LABEL = 9
@@ -30,10 +32,11 @@ def tree(forest: Sequence[Part], *, full: bool = False) -> Iterator[Line]:
     """Yield the tree; without `full` only so much of a large one as fits a few screens."""
     total = sum(_size(part) for part in forest)
     left = [total if full else _COMPILES]
+    kernels = None if full else max(_KERNELS[1], min(_KERNELS[2], _KERNELS[0] // max(1, total)))
     for part in forest:
         if left[0] <= 0:
             break
-        yield from _compile(part, "", "", left, full=full)
+        yield from _compile(part, "", "", left, kernels)
     hidden = max(0, total - (total if full else _COMPILES))
     if hidden:
         yield Line(say((f"… and {plural(hidden, 'compile')} more (--full shows all)", "dim")))
@@ -47,7 +50,7 @@ def _size(part: Part) -> int:
     return count
 
 
-def _compile(part: Part, first: str, rest: str, left: list[int], *, full: bool) -> Iterator[Line]:
+def _compile(part: Part, first: str, rest: str, left: list[int], most: int | None) -> Iterator[Line]:
     left[0] -= 1
     yield _head(part, first, rest + "    ")
     blocks: list[list[Line] | Part] = []
@@ -59,9 +62,9 @@ def _compile(part: Part, first: str, rest: str, left: list[int], *, full: bool) 
         blocks.append([labelled("again", say(previous, (because, "yellow")), _LABEL)])
     blocks += [[line] for line in _stage_lines(part.stages)]
     if part.passes:
-        blocks.append([labelled("passes", _passes(part, full=full), _LABEL)])
+        blocks.append([labelled("passes", _passes(part, full=most is None), _LABEL)])
     if part.kernels:
-        blocks.append(list(_kernel_lines(part.kernels, full=full)))
+        blocks.append(list(_kernel_lines(part.kernels, most)))
     shown = {child.id: child for child in part.resumed}
     for graph_break in record.graph_breaks if record is not None else ():
         blocks.append([_break(graph_break)])
@@ -72,11 +75,11 @@ def _compile(part: Part, first: str, rest: str, left: list[int], *, full: bool) 
         last = number == len(blocks) - 1
         lead, follow = ("└─ ", "   ") if last else ("├─ ", "│  ")
         if isinstance(block, Part):
-            yield from _compile(block, rest + lead, rest + follow, left, full=full)
+            yield from _compile(block, rest + lead, rest + follow, left, most)
             continue
-        for place, line in enumerate(block):
-            lead_here = lead if place == 0 else follow
-            yield Line(line.body, rest + lead_here + line.first, rest + follow + line.rest, line.right)
+        for row, line in enumerate(block):
+            lead_here = lead if row == 0 else follow
+            yield line._replace(first=rest + lead_here + line.first, rest=rest + follow + line.rest)
 
 
 def _head(part: Part, first: str, rest: str) -> Line:
@@ -88,20 +91,19 @@ def _head(part: Part, first: str, rest: str) -> Line:
     mark, style = MARKS[record.status]
     function = record.function
     name = function.name if function else "(unknown function)"
-    where = f"  {place(function.file, function.line)}" if function and function.file else ""
-    status = [] if record.status == "ok" else [(record.status.replace("_", " "), style), "  "]
-    right = say(*status, (cache(record), "dim"), "  ", seconds(record.seconds).rjust(7))
+    where = place(function.file, function.line) if function and function.file else ""
+    words = [] if record.status == "ok" else [(record.status.replace("_", " "), style), "  "]
+    asked = cache(record)
+    if asked != "cache miss":  # what a verdict of cold says already
+        words += [(asked, "dim"), "  "]
+    right = say(*words, seconds(record.seconds).rjust(7))
     return Line(
-        say((mark, style), " ", (record.id, "bold cyan"), " ", (name, "bold"), (where, "dim")),
+        say((mark, style), " ", (record.id, "bold cyan"), " ", (name, "bold")),
         first,
         rest,
+        say((where, "dim")),
         right,
     )
-
-
-def place(file: str | None, line: int | None) -> str:
-    """Write file and line as editors take them."""
-    return f"{file or '?'}:{line}" if line is not None else file or "?"
 
 
 def cache(record: Compile) -> str:
@@ -120,26 +122,27 @@ def _stage_lines(stages: Sequence[Stage]) -> Iterator[Line]:
     wanted = [s for s in stages if s.name not in _QUIET] or list(stages)
     rows: dict[str, list[Stage]] = {}
     for stage in wanted:
-        if stage.direction in (None, "joint"):
-            rows.setdefault("graphs", []).append(stage)
-        else:
-            rows.setdefault(stage.direction, []).append(stage)
+        label = "graphs" if stage.direction in (None, "joint") else stage.direction or ""
+        rows.setdefault(label, []).append(stage)
     for label, row in rows.items():
         body = Text()
         for number, stage in enumerate(row):
-            body.append_text(say(("  " if number == 0 else " → ", "dim")) if number else Text())
-            body.append_text(_stage(stage))
+            body.append_text(say((" → " if number else "", "dim")))
+            body.append_text(
+                _stage(stage, "" if stage.name == "forward" or stage.name == label else stage.name)
+            )
         yield labelled(label, body, _LABEL)
 
 
-def _stage(stage: Stage) -> Text:
+def _stage(stage: Stage, name: str) -> Text:
     nodes = _count(stage.nodes or stage.before)
     if len(stage.nodes) == 1 and len(stage.before) == 1 and stage.before != stage.nodes:
         nodes = f"{stage.before[0]}→{stage.nodes[0]}"
+    if not name:
+        name, nodes = (f"{nodes} nodes", "") if nodes else (stage.name, "")
     times = f" ×{stage.runs}" if stage.runs > 1 else ""
-    mark = "*" if stage.changed else ""
-    text = say((stage.name, "" if stage.kept else "dim"), f" {nodes}" if nodes else "", times)
-    return say(text, (mark, "yellow")) if mark else text
+    text = say((name, "" if stage.kept else "dim"), f" {nodes}" if nodes else "", times)
+    return say(text, ("*", "yellow")) if stage.changed else text
 
 
 def _count(nodes: Sequence[int]) -> str:
@@ -177,36 +180,37 @@ def _nodes(run: ArtifactView) -> str:
     return f" {before}→{run.nodes}" if before not in (None, run.nodes) else f" {run.nodes}"
 
 
-def _kernel_lines(kernels: Sequence[ArtifactView], *, full: bool) -> Iterator[Line]:
+def _kernel_lines(kernels: Sequence[ArtifactView], most: int | None) -> Iterator[Line]:
     backends = Counter(k.kernel.backend for k in kernels if k.kernel)
     counts = ", ".join(f"{n} {backend}" for backend, n in backends.most_common())
     yield labelled("kernels", say(counts), _LABEL)
     order = sorted(kernels, key=lambda k: (k.kernel is not None and k.kernel.backend == "extern", k.seq))
-    most = len(order) if full else _KERNELS
-    width = min(44, max((len(k.name) for k in order[:most]), default=0))
+    most = len(order) if most is None else most
+    width = min(_NAME, max((len(k.name) for k in order[:most]), default=0))
     for kernel in order[:most]:
-        yield Line(_kernel(kernel, width), "  ", "    ")
+        yield _kernel(kernel, width)
     if len(order) > most:
-        yield Line(say((f"… and {len(order) - most} more (--kernels)", "dim")), "  ", "    ")
+        yield Line(say((f"… and {len(order) - most} more (--kernels)", "dim")), "  ", "  ")
 
 
-def _kernel(artifact: ArtifactView, width: int) -> Text:
+def _kernel(artifact: ArtifactView, width: int) -> Line:
     kernel = artifact.kernel
     assert kernel is not None  # noqa: S101  # a Part holds no other kernels
-    calls = f"×{kernel.calls} " if kernel.calls > 1 else ""
-    chosen = settings(artifact)
-    return say(
-        (kernel.name.ljust(width), "" if artifact.digest else "dim"),
-        "  ",
-        calls,
-        (f"{chosen}  " if chosen else "", "green"),
+    more = [
+        (f"×{kernel.calls}" if kernel.calls > 1 else "", ""),
+        (settings(artifact), "green"),
         (f"← {operations(kernel.ops)}" if kernel.ops else "", "dim"),
-    )
+    ]
+    tail = Text("  ").join(say(part) for part in more if part[0])
+    name = say((kernel.name.ljust(width), "" if artifact.digest else "dim"))
+    return Line(name, "  ", "    ", tail)
 
 
 def settings(artifact: ArtifactView) -> str:
-    """Write the launch configuration of a kernel as `NAME=value` words."""
-    return " ".join(f"{k}={v}" for k, v in config(artifact.best_config).items())
+    """Write the launch configuration of a kernel as `NAME=value` words, sizes and warps before the rest."""
+    chosen = config(artifact.best_config)
+    order = sorted(chosen, key=lambda name: not ("BLOCK" in name or name.startswith("num_")))
+    return " ".join(f"{name}={chosen[name]}" for name in order)
 
 
 def operations(ops: Sequence[str], most: int = 6) -> str:
@@ -226,6 +230,6 @@ def reason(text: str) -> str:
 def _break(graph_break: GraphBreak) -> Line:
     frame = graph_break.stack[-1] if graph_break.stack else None
     where = say(" at ", place(frame.file, frame.line)) if frame else say("")
-    code = say("  ", (frame.code, "dim")) if frame and frame.code else say("")
-    then = say(" → resumes as ", (graph_break.resumed_by, "cyan")) if graph_break.resumed_by else say("")
-    return labelled("break", say((reason(graph_break.reason), "magenta"), where, then, code), _LABEL)
+    then = say(" → ", (graph_break.resumed_by, "cyan")) if graph_break.resumed_by else say("")
+    line = labelled("break", say((reason(graph_break.reason), "magenta"), where, then), _LABEL)
+    return line._replace(tail=say((frame.code.strip(), "dim"))) if frame and frame.code else line
