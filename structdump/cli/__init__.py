@@ -51,7 +51,9 @@ def main(arguments: list[str] | None = None) -> int:
     except typer.Abort:
         return 130
     except StructdumpError as error:
-        print(f"structdump: {error}", file=sys.stderr)  # noqa: T201 # an error's one line
+        from structdump.report.printable import printable
+
+        print(f"structdump: {printable(error, multiline=True)}", file=sys.stderr)  # noqa: T201 # an error's one line
         return error.exit_code
     except (BrokenPipeError, SystemExit) as end:
         # Both rich and typer turn a closed pipe into an exit with 1.

@@ -8,6 +8,9 @@ from typing import Annotated
 
 import typer
 
+#: Characters; a longer text is printed as it is, since highlighting it would take seconds.
+MOST = 500_000
+
 
 def cat(
     bundle: Annotated[Path, typer.Argument(help="a bundle, journal, dump directory or TORCH_TRACE log")],
@@ -22,7 +25,7 @@ def cat(
     loaded = opened(bundle)
     found = find(loaded, which)
     if not found:
-        raise UsageError(f"no artifact {printable(which)} in {bundle.name}; `structdump list` shows them all")
+        raise UsageError(f"no artifact {which} in {bundle.name}; `structdump list` shows them all")
     if len(found) > 1:
         from rich.console import Console
 
@@ -44,7 +47,13 @@ def cat(
         sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
         return
     from rich.console import Console
-    from rich.syntax import Syntax
 
     safe = printable(text, multiline=True)
-    Console().print(Syntax(safe, language, theme="ansi_dark", background_color="default", word_wrap=False))
+    screen = Console()
+    if len(safe) > MOST:
+        screen.print(safe, markup=False, highlight=False, emoji=False, soft_wrap=True, end="")
+        return
+    from rich.syntax import Syntax
+
+    colours = Syntax("", language, theme="ansi_dark", background_color="default")
+    screen.print(colours.highlight(safe), end="", soft_wrap=True)

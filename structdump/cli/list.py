@@ -32,7 +32,7 @@ def list_artifacts(
         compile_id=compile_id,
     )
     if kept:
-        found = [a for a in found if a.digest is not None]
+        found = [a for a in found if a.omitted is None]
     if as_json:
         typer.echo(json.dumps([a.model_dump(mode="json", exclude_none=True) for a in found], indent=2))
         return

@@ -44,11 +44,13 @@ def listing(artifacts: Sequence[ArtifactView]) -> list[Line]:
 def find(bundle: LoadedBundle, which: str) -> list[ArtifactView]:
     """Return the artifacts that `which` names: by number, by the start of a digest, or by name.
 
-    Of several prints of the same text one is returned, after its stage rather than before.
+    A kernel's name names the kernel. Of several prints of the same text one is returned, after its stage
+    rather than before.
     """
     if which.isdigit() and (found := [a for a in bundle.artifacts if a.seq == int(which)]):
         return found
     named = [a for a in bundle.artifacts if which in (a.name, a.kernel.name if a.kernel else None, a.stage)]
+    named = [a for a in named if a.kind == "kernel"] or named  # not its config, nor its IR
     kept = [a for a in named if a.digest or a.data is not None or a.autotune is not None] or named
     if not kept and len(which) >= 4:
         kept = [a for a in bundle.artifacts if a.digest and a.digest.startswith(which)]
@@ -66,7 +68,7 @@ def content(artifact: ArtifactView) -> tuple[str, str] | None:
     text = artifact.text
     if text is not None:
         return text, LEXERS.get(artifact.language, "text")
-    value = artifact.data
+    value = artifact.data if artifact.omitted is None else None
     if artifact.autotune is not None:
         value = artifact.autotune.model_dump(exclude_none=True)
     elif (

@@ -47,7 +47,8 @@ def overview(bundle: LoadedBundle, *, full: bool = False) -> Iterator[Line]:
 
 def _title(bundle: LoadedBundle, *, full: bool) -> Iterator[Line]:
     run = bundle.run
-    rank = f"  rank {run.rank} of {run.world_size or '?'}" if run.rank is not None else ""
+    of = f" of {run.world_size}" if run.world_size else ""
+    rank = f"  rank {run.rank}{of}" if run.rank is not None else ""
     origin = {"directory": "a dump directory", "trace_log": "a TORCH_TRACE log", "merge": "merged bundles"}
     source = origin.get(bundle.producer.source)
     program = run.program or source or "bundle"

@@ -11,7 +11,7 @@ from structdump.analyze.summary import Part, Stage, config
 from structdump.bundle.loaded import ArtifactView
 from structdump.bundle.model import Compile, GraphBreak
 from structdump.report.failure import place
-from structdump.report.lines import Line, labelled, plural, say, seconds
+from structdump.report.lines import Line, labelled, say, seconds
 
 _COMPILES = 12
 _KERNELS = (24, 3, 8)  # in all, and of each compile at least and at most
@@ -39,7 +39,9 @@ def tree(forest: Sequence[Part], *, full: bool = False) -> Iterator[Line]:
         yield from _compile(part, "", "", left, kernels)
     hidden = max(0, total - (total if full else _COMPILES))
     if hidden:
-        yield Line(say((f"… and {plural(hidden, 'compile')} more (--full shows all)", "dim")))
+        yield Line(
+            say((f"… {hidden:,} more {'compile' if hidden == 1 else 'compiles'} (--full shows all)", "dim"))
+        )
 
 
 def _size(part: Part) -> int:
@@ -90,13 +92,14 @@ def _head(part: Part, first: str, rest: str) -> Line:
         )
     mark, style = MARKS[record.status]
     function = record.function
-    name = function.name if function else "(unknown function)"
+    name = function.name if function else ""
     where = place(function.file, function.line) if function and function.file else ""
     words = [] if record.status == "ok" else [(record.status.replace("_", " "), style), "  "]
     asked = cache(record)
     if asked != "cache miss":  # what a verdict of cold says already
         words += [(asked, "dim"), "  "]
-    right = say(*words, seconds(record.seconds).rjust(7))
+    took = seconds(record.seconds)
+    right = say(*words, took.rjust(7)) if words or took else None
     return Line(
         say((mark, style), " ", (record.id, "bold cyan"), " ", (name, "bold")),
         first,
