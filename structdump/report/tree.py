@@ -94,12 +94,13 @@ def _head(part: Part, first: str, rest: str) -> Line:
     function = record.function
     name = function.name if function else ""
     where = place(function.file, function.line) if function and function.file else ""
-    words = [] if record.status == "ok" else [(record.status.replace("_", " "), style), "  "]
     asked = cache(record)
-    if asked != "cache miss":  # what a verdict of cold says already
-        words += [(asked, "dim"), "  "]
-    took = seconds(record.seconds)
-    right = say(*words, took.rjust(7)) if words or took else None
+    words = [
+        say(("" if record.status == "ok" else record.status.replace("_", " "), style)),
+        say(("" if asked == "cache miss" else asked, "dim")),  # a verdict of cold says that already
+        say(seconds(record.seconds).rjust(7) if record.seconds is not None else ""),
+    ]
+    right = Text("  ").join(word for word in words if word)
     return Line(
         say((mark, style), " ", (record.id, "bold cyan"), " ", (name, "bold")),
         first,
