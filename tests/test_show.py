@@ -200,6 +200,18 @@ def test_many_compiles_are_cut_unless_asked_for(show, tmp_path):
     assert sum("✓" in line for line in show(path, "--full")) == 40
 
 
+def test_a_long_chain_of_breaks_goes_on_at_the_left_edge(show, tmp_path):
+    compiles = [
+        {"id": f"{n}/0", "status": "ok", "graph_breaks": [{"reason": "r", "resumed_by": f"{n + 1}/0"}]}
+        for n in range(2000)
+    ]
+    path = written(tmp_path, {"kind": "event", "name": "e"}, compiles=compiles)
+    lines = show(path, "--full")
+    assert [line.partition("✓ ")[2] for line in lines if "✓" in line] == [f"{n}/0" for n in range(2000)]
+    assert max(line.find("✓") for line in lines) == 21
+    assert at(lines, "✓ 7/0") < lines.index("✓ 8/0")
+
+
 def test_what_caches_answered_is_told_where_it_is_news(show, tmp_path):
     caches = [
         {"fx_graph": "hit", "aot_autograd": "hit"},
@@ -216,6 +228,11 @@ def test_what_caches_answered_is_told_where_it_is_news(show, tmp_path):
 def test_json_is_the_head(show):
     bundle = structdump.load(real("conv"))
     assert json.loads("\n".join(show(real("conv"), "--json"))) == bundle.head()
+
+
+def test_the_readme_shows_what_is_printed(show):
+    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    assert "<!-- show -->\n```\n" + "\n".join(show(real("quickstart"))) + "\n```\n" in readme
 
 
 # --- more of one thing ---

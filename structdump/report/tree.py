@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from rich.text import Text
 
@@ -14,6 +15,7 @@ from structdump.report.failure import place
 from structdump.report.lines import Line, labelled, say, seconds
 
 _COMPILES = 12
+_DEEPEST = 7
 _KERNELS = (24, 3, 8)  # in all, and of each compile at least and at most
 _NAME = 40  # cells; names are padded to so many, so that what follows them stands in a column
 _PASSES = 4
@@ -28,20 +30,32 @@ MARKS = {
 }
 
 
+@dataclass
+class _Room:
+    """How much more may be printed, and what waits to stand at the left edge."""
+
+    compiles: int
+    kernels: int | None
+    later: list[Part]
+
+
 def tree(forest: Sequence[Part], *, full: bool = False) -> Iterator[Line]:
-    """Yield the tree; without `full` only so much of a large one as fits a few screens."""
+    """Yield the tree; without `full` only so much of a large one as fits a few screens.
+
+    What is nested too deep to be read goes on at the left edge.
+    """
     total = sum(_size(part) for part in forest)
-    left = [total if full else _COMPILES]
     kernels = None if full else max(_KERNELS[1], min(_KERNELS[2], _KERNELS[0] // max(1, total)))
-    for part in forest:
-        if left[0] <= 0:
-            break
-        yield from _compile(part, "", "", left, kernels)
-    hidden = max(0, total - (total if full else _COMPILES))
+    room = _Room(total if full else _COMPILES, kernels, [])
+    hidden = max(0, total - room.compiles)
+    waiting = list(reversed(forest))
+    while waiting and room.compiles > 0:
+        yield from _compile(waiting.pop(), "", "", room, 0)
+        waiting += reversed(room.later)
+        room.later.clear()
     if hidden:
-        yield Line(
-            say((f"… {hidden:,} more {'compile' if hidden == 1 else 'compiles'} (--full shows all)", "dim"))
-        )
+        noun = "compile" if hidden == 1 else "compiles"
+        yield Line(say((f"… {hidden:,} more {noun} (--full shows all)", "dim")))
 
 
 def _size(part: Part) -> int:
@@ -52,8 +66,8 @@ def _size(part: Part) -> int:
     return count
 
 
-def _compile(part: Part, first: str, rest: str, left: list[int], most: int | None) -> Iterator[Line]:
-    left[0] -= 1
+def _compile(part: Part, first: str, rest: str, room: _Room, depth: int) -> Iterator[Line]:
+    room.compiles -= 1
     yield _head(part, first, rest + "    ")
     blocks: list[list[Line] | Part] = []
     record = part.compile
@@ -64,20 +78,23 @@ def _compile(part: Part, first: str, rest: str, left: list[int], most: int | Non
         blocks.append([labelled("again", say(previous, (because, "yellow")), _LABEL)])
     blocks += [[line] for line in _stage_lines(part.stages)]
     if part.passes:
-        blocks.append([labelled("passes", _passes(part, full=most is None), _LABEL)])
+        blocks.append([labelled("passes", _passes(part, full=room.kernels is None), _LABEL)])
     if part.kernels:
-        blocks.append(list(_kernel_lines(part.kernels, most)))
+        blocks.append(list(_kernel_lines(part.kernels, room.kernels)))
     shown = {child.id: child for child in part.resumed}
     for graph_break in record.graph_breaks if record is not None else ():
         blocks.append([_break(graph_break)])
         child = shown.pop(graph_break.resumed_by, None)
-        if child is not None and left[0] > 0:
+        if child is not None and depth == _DEEPEST:
+            room.later.append(child)
+        elif child is not None and room.compiles > 0:
             blocks.append(child)
     for number, block in enumerate(blocks):
         last = number == len(blocks) - 1
         lead, follow = ("└─ ", "   ") if last else ("├─ ", "│  ")
         if isinstance(block, Part):
-            yield from _compile(block, rest + lead, rest + follow, left, most)
+            if room.compiles > 0:
+                yield from _compile(block, rest + lead, rest + follow, room, depth + 1)
             continue
         for row, line in enumerate(block):
             lead_here = lead if row == 0 else follow
