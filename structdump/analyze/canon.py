@@ -24,6 +24,8 @@ _GUARD_TREE = re.compile(r"^[| ]*\+- ", re.MULTILINE)
 _GUARD_CODE = re.compile(r"[ \t]+# [^\n]*$", re.MULTILINE)
 _IDENTITY = re.compile(r"(?<=, )\d{9,20}\b")  # what id() gave, in ___check_type_id(…, 139674731777696)
 _LATENCY = re.compile(r"^Guard latency = [^\n]*\n?", re.MULTILINE)
+# An address of this process, which torch leaves in the environment (torch/_inductor/codecache.py).
+_DATA_PTR = re.compile(r"^os\.environ\['_TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR'\] = [^\n]*\n", re.MULTILINE)
 
 
 def plain(text: str) -> str:
@@ -68,3 +70,14 @@ def guards(text: str) -> list[str]:
     text = _LATENCY.sub("", _GUARD_TREE.sub("", _GUARD_CODE.sub("", text)))
     lines = _IDENTITY.sub("…", plain(text)).split("\n")
     return sorted(line.strip() for line in lines if line.strip())
+
+
+def readable(text: str) -> str:
+    r"""Return guards or a script, whole, without object ids, addresses and the time that guards take.
+
+    Example::
+
+        >>> readable("| +- ___check_type_id(L['x'], 93933319527392)\nGuard latency = 3.1 us")
+        "| +- ___check_type_id(L['x'], …)\n"
+    """
+    return _IDENTITY.sub("…", _LATENCY.sub("", _DATA_PTR.sub("", text)))

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
+from structdump.analyze import canon
 from structdump.analyze.extract_index import index
 from structdump.analyze.extract_kernels import kernel_files
 from structdump.analyze.extract_places import Places, place, suffix
@@ -34,8 +35,8 @@ def extract(
     """Write a bundle's texts below `directory`, which is made if need be.
 
     `layout` is `tree` (an index, compiles and kernels, everything that differs between two runs of a
-    program in the folder `run`) or `depyf` (depyf's file names, in one folder, and only what depyf
-    dumps). Nothing is written outside, whatever the bundle's names are, and no link is followed.
+    program in the folder `run`; object ids in guards are left out) or `depyf` (depyf's file names, in
+    one folder, and only what depyf dumps, to the byte). Nothing is written outside, whatever the bundle's names are, and no link is followed.
     With `force` the directory may hold something: files of the same name are replaced, others stay.
     Raises UsageError if the directory is not empty or cannot be written, CorruptError if a text is
     missing.
@@ -60,27 +61,27 @@ def _tree(bundle: LoadedBundle, target: Target) -> int:
     names = Names()
     places = Places(bundle.artifacts)
     kernels = kernel_files(bundle, names)
+    stems = {(k.name, place(user)): k.path.rpartition(".")[0] for k in kernels for user in k.users}
+    known = {user.seq for file in kernels for user in file.users}
     run = _Run(names)
     written: dict[tuple[str, str], str] = {}  # the same text under the same name is one file
     placed: dict[int, str] = {}
-    known = {user.seq for file in kernels for user in file.users}
-    tuned = {file.name for file in kernels}
     for a in bundle.artifacts:
         stem, content = places.stem(a), _content(a)
         if content is None or a.seq in known:
             continue
-        if a.kind == "best_config":
-            if a.kernel is not None and a.kernel.name in tuned:
+        end = suffix(a) if a.digest else ".json"
+        if a.kind == "ir" and stem is None and a.stage != "compile_command":
+            stem, end = stems.get((a.name, place(a)), f"kernels/{slug(a.name)}"), f".{slug(a.stage or 'ir')}"
+        elif a.kind == "best_config":
+            if a.kernel is not None and (a.kernel.name, place(a)) in stems:
                 continue  # it stands in the kernel's comment
             stem, content = f"kernels/{slug(a.name)}.best_config", _without_times(content)
-        elif a.kind == "ir" and stem is None and a.stage != "compile_command":
-            path = names.free(f"kernels/{slug(a.name)}", f".{slug(a.stage or 'ir')}")
-            target.write(path, content)
-            continue
+        elif a.kind in ("guards", "repro") or a.stage == "full_code":
+            content = canon.readable(content)
         if stem is None:
             run.add(a, content)
             continue
-        end = suffix(a) if a.digest else ".json"
         key = stem + end, content
         if key not in written:
             written[key] = names.free(stem, end)

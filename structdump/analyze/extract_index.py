@@ -28,7 +28,8 @@ def index(bundle: LoadedBundle, placed: dict[int, str], kernels: list[KernelFile
     known += [d.name for d in bundle.environment.devices[:8]]
     lines += [f"{', '.join(map(_code, known)) or 'versions unknown'}; level {bundle.level}.", ""]
     facts = bundle.completeness
-    lines.append(f"Caches: {facts.verdict}. {' '.join(_code(r) for r in (*facts.reasons, *facts.hints))}")
+    said = [f"- {_code(reason)}" for reason in (*facts.reasons, *facts.hints)]
+    lines += [f"Caches: {facts.verdict}.", *said]
     if bundle.complete is False:
         lines += ["", "**The process that was watched did not end: what it had written is here.**"]
     lines += [_ABOUT.rstrip(), ""]

@@ -62,6 +62,7 @@ class KernelFile:
 def kernel_files(bundle: LoadedBundle, names: Names) -> list[KernelFile]:
     """Return the files of all kernels in order; candidates have a folder of their own."""
     found: dict[tuple[str, str, str | None], KernelFile] = {}
+    named: set[tuple[str, str]] = set()
     for a in bundle.kernels(role=None):
         assert a.kernel is not None  # noqa: S101 # kernels() returns no others
         used = a.kernel.role == "used"
@@ -71,9 +72,10 @@ def kernel_files(bundle: LoadedBundle, names: Names) -> list[KernelFile]:
         key = folder, a.kernel.name, a.digest
         if key not in found:
             stem, end = f"{folder}/{slug(a.kernel.name)}", suffix(a) if a.digest else ".json"
-            # Names begin anew in each graph, so another graph's kernel may have this one.
-            if any(other[:2] == key[:2] and other[2] for other in found) and a.digest:
+            if a.digest and key[:2] in named:  # names begin anew in each graph: another graph's kernel has it
                 stem = f"{folder}/{slug(f'{a.kernel.name}.{place(a)}')}"
+            if a.digest:
+                named.add(key[:2])
             found[key] = KernelFile(names.free(stem, end), a)
         found[key].users.append(a)
     return list(found.values())

@@ -58,7 +58,7 @@ class Places:
             return f"{folder}/{number:02}_{stage}{attempt}{before}"
         if a.kind == "pass":
             return f"{folder}/passes/{self._pass(folder, a):03}_{slug(a.name)}{attempt}{before}"
-        if a.kind in ("event", "cache"):
+        if a.kind == "event" or a.stage == "key_lines":
             return f"{folder}/events/{slug(a.name)}{attempt}"
         if a.kind == "bytecode":
             return f"{folder}/bytecode_{stage}{attempt}"

@@ -10,24 +10,24 @@ from pathlib import Path
 
 from structdump.errors import UsageError
 
-LONGEST = 100  # characters of one name; file systems take 255 bytes, and other tools less
+LONGEST = 150  # characters of one name; file systems take 255 bytes, and some tools less of a whole path
 _FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW
 #: Names that Windows keeps for devices, whatever comes after a dot.
 _RESERVED = re.compile(r"(?i:con|prn|aux|nul|com[0-9]|lpt[0-9])(?=\.|$)")
 
 
 def slug(name: str) -> str:
-    """Return `name` as one harmless part of a path: ASCII, at most 100 characters, no device of Windows.
+    """Return `name` as one harmless part of a path: ASCII, at most 150 characters, no device of Windows.
 
     What is cut is told apart by a hash. Different names may give the same slug: see `Names`.
 
     Example::
 
         >>> slug("../../etc/passwd"), slug("<lambda>"), slug("con.py")
-        ('etc_passwd', 'lambda', '_con.py')
+        ('_._etc_passwd', '_lambda_', '_con.py')
     """
     safe = re.sub(r"[^A-Za-z0-9._+-]+", "_", name)
-    safe = re.sub(r"\.\.+", ".", safe).strip("._-") or "unnamed"
+    safe = re.sub(r"\.\.+", ".", safe).strip(".-") or "unnamed"
     if _RESERVED.match(safe):
         safe = f"_{safe}"
     if len(safe) <= LONGEST:
