@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
 import subprocess
 import sys
@@ -88,25 +90,43 @@ def capture_workload(name: str, level: str, folder: Path, **extra: str) -> Captu
     return Captured(done, structdump.load(target), target, folder / "caches")
 
 
+def captured_once(name: str, level: str, factory: pytest.TempPathFactory) -> Captured:
+    """Capture a workload in one of the workers that run the tests; the others wait and take its files."""
+    root = factory.getbasetemp()
+    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+    folder = root / f"{name}_{level}"
+    with (root / f"{name}_{level}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        told = folder / "told.json"
+        if not told.exists():
+            folder.mkdir(exist_ok=True)
+            made = capture_workload(name, level, folder)
+            told.write_text(json.dumps(made.run), encoding="utf-8")
+            return made
+        target = folder / f"{name}-{level}.json.zst"
+        done = Run(*json.loads(told.read_text(encoding="utf-8")))
+        return Captured(done, structdump.load(target), target, folder / "caches")
+
+
 @pytest.fixture(scope="session")
 def train_full(tmp_path_factory: pytest.TempPathFactory) -> Captured:
     """The training workload on cold caches, at full."""
-    return capture_workload("train", "full", tmp_path_factory.mktemp("train_full"))
+    return captured_once("train", "full", tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def train_low(tmp_path_factory: pytest.TempPathFactory) -> Captured:
     """The training workload on cold caches, at low."""
-    return capture_workload("train", "low", tmp_path_factory.mktemp("train_low"))
+    return captured_once("train", "low", tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def conv_medium(tmp_path_factory: pytest.TempPathFactory) -> Captured:
     """The convolution workload on cold caches, at medium."""
-    return capture_workload("conv", "medium", tmp_path_factory.mktemp("conv_medium"))
+    return captured_once("conv", "medium", tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def failing_low(tmp_path_factory: pytest.TempPathFactory) -> Captured:
     """The workload whose compile raises, at low."""
-    return capture_workload("failing", "low", tmp_path_factory.mktemp("failing_low"))
+    return captured_once("failing", "low", tmp_path_factory)
