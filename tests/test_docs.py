@@ -21,7 +21,7 @@ from structdump.levels import LEVELS, TABLE
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(sh|python)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+BLOCKS = re.findall(r"^ *```(sh|python)\n(.*?)^ *```", README, re.MULTILINE | re.DOTALL)
 CELLS = {"text": "text", "index": "index", "drop": "–", "winner": "winner"}
 
 

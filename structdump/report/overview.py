@@ -144,4 +144,4 @@ def _kept(bundle: LoadedBundle) -> Iterator[Line]:
         words = ", ".join(plural(count, rule) for rule, count in bundle.redactions.items())
         yield labelled("redacted", say(words))
     elif bundle.config.get("redact") is False:
-        yield labelled("redacted", say(("nothing: made with redaction off; share redacts", "yellow")))
+        yield labelled("redacted", say(("nothing: made with redaction off", "yellow")))
