@@ -32,8 +32,8 @@ class Places:
 
     Example::
 
-        >>> places = Places(bundle.artifacts)
-        >>> [places.stem(a) for a in bundle.artifacts][:2]
+        >>> places = Places(structdump.load("run.json.zst").artifacts)
+        >>> [places.stem(a) for a in structdump.load("run.json.zst").artifacts][:2]
         ['compiles/0-0/02_captured', 'compiles/0-0_forward/09_post_grad']
     """
 
