@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from structdump.analyze.diff import diff as diff
+    from structdump.analyze.extract import extract as extract
     from structdump.bundle.reader import LoadedBundle as Bundle
     from structdump.bundle.reader import load as load
     from structdump.config import DumpConfig as DumpConfig
@@ -26,12 +27,23 @@ _HOMES = {
     "DumpConfig": ("structdump.config", "DumpConfig"),
     "StructdumpError": ("structdump.errors", "StructdumpError"),
     "diff": ("structdump.analyze.diff", "diff"),
+    "extract": ("structdump.analyze.extract", "extract"),
     "capture": ("structdump.sources.live", "capture"),
     "pack": ("structdump.sources.pack", "pack"),
     "load": ("structdump.bundle.reader", "load"),
 }
 
-__all__ = ["Bundle", "DumpConfig", "StructdumpError", "__version__", "capture", "diff", "load", "pack"]
+__all__ = [
+    "Bundle",
+    "DumpConfig",
+    "StructdumpError",
+    "__version__",
+    "capture",
+    "diff",
+    "extract",
+    "load",
+    "pack",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -36,7 +36,8 @@ def extract(
 
     `layout` is `tree` (an index, compiles and kernels, everything that differs between two runs of a
     program in the folder `run`; object ids in guards are left out) or `depyf` (depyf's file names, in
-    one folder, and only what depyf dumps, to the byte). Nothing is written outside, whatever the bundle's names are, and no link is followed.
+    one folder, and only what depyf dumps, to the byte). Nothing is written outside, whatever the
+    bundle's names are, and no link is followed.
     With `force` the directory may hold something: files of the same name are replaced, others stay.
     Raises UsageError if the directory is not empty or cannot be written, CorruptError if a text is
     missing.
@@ -62,6 +63,7 @@ def _tree(bundle: LoadedBundle, target: Target) -> int:
     places = Places(bundle.artifacts)
     kernels = kernel_files(bundle, names)
     stems = {(k.name, place(user)): k.path.rpartition(".")[0] for k in kernels for user in k.users}
+    configured = {(k.name, place(user)) for k in kernels for user in k.users if user.best_config}
     known = {user.seq for file in kernels for user in file.users}
     run = _Run(names)
     written: dict[tuple[str, str], str] = {}  # the same text under the same name is one file
@@ -72,11 +74,14 @@ def _tree(bundle: LoadedBundle, target: Target) -> int:
             continue
         end = suffix(a) if a.digest else ".json"
         if a.kind == "ir" and stem is None and a.stage != "compile_command":
-            stem, end = stems.get((a.name, place(a)), f"kernels/{slug(a.name)}"), f".{slug(a.stage or 'ir')}"
+            stem, end = (
+                stems.get((a.name, place(a)), f"kernels/{slug(a.name)}"),
+                f".{slug(a.stage or 'ir')[:20]}",
+            )
         elif a.kind == "best_config":
-            if a.kernel is not None and (a.kernel.name, place(a)) in stems:
+            if a.kernel is not None and (a.kernel.name, place(a)) in configured:
                 continue  # it stands in the kernel's comment
-            stem, content = f"kernels/{slug(a.name)}.best_config", _without_times(content)
+            stem, end, content = f"kernels/{slug(a.name)}.best_config", ".json", _without_times(content)
         elif a.kind in ("guards", "repro") or a.stage == "full_code":
             content = canon.readable(content)
         if stem is None:
@@ -108,9 +113,10 @@ class _Run:
     def add(self, a: ArtifactView, content: str) -> None:
         """Take the text of an artifact that has no other place: bulk telemetry is put together."""
         if a.kind in ("trace", "ir"):
-            self._lists.setdefault(slug(a.stage or a.name), []).append(content)
+            stage = "chromium" if "chromium" in a.name else slug(a.stage or a.name)
+            self._lists.setdefault(stage, []).append(content)
         else:
-            path = self._names.free(f"run/{place(a)}_{slug(a.name)}", suffix(a) if a.digest else ".json")
+            path = self._names.free(f"run/{slug(f'{place(a)}_{a.name}')}", suffix(a) if a.digest else ".json")
             self._files[path] = content
 
     def write(self, bundle: LoadedBundle, target: Target) -> None:
@@ -147,24 +153,26 @@ def _depyf(bundle: LoadedBundle, target: Target) -> int:
             continue
         own = a.compile_id or ""
         function = functions.get(own, "unknown") if a.kind == "source" else numbers.get(own, "-1")
-
-        def name(n: int, a: ArtifactView = a, function: str = function) -> str | None:
-            return depyf_file_name(a.kind, a.name, a.stage, a.phase, function, n)
-
-        first = name(0)
+        first = _depyf_name(a, function, 0)
         if first is None:
             left += 1
             continue
         key = first.lower()
-        index_ = counts.get(key, 0)
-        of = (a.compile_id, a.kernel.name) if a.kernel else (a.compile_id, f"\0{a.seq}")
-        if a.kind == "best_config":
-            index_ = indices.get(of, index_)
-        else:
-            indices.setdefault(of, index_)
-        counts[key] = index_ + 1
-        target.write(str(name(index_)), content)
+        number = counts.get(key, 0)
+        if a.kernel and a.kind == "best_config":
+            number = indices.get((a.compile_id, a.kernel.name), number)
+        elif a.kernel:
+            indices.setdefault((a.compile_id, a.kernel.name), number)
+        while (name := str(_depyf_name(a, function, number))).lower() in target.taken:
+            number += 1
+        counts[key] = number + 1
+        target.write(name, content)
     return left
+
+
+def _depyf_name(a: ArtifactView, function: str, number: int) -> str | None:
+    name = depyf_file_name(a.kind, a.name, a.stage, a.phase, function, number)
+    return name and "".join(c if c.isprintable() else "_" for c in name)
 
 
 def _content(a: ArtifactView) -> str | None:

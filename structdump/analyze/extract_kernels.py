@@ -52,8 +52,8 @@ class KernelFile:
         mark = "//" if cpp else "#"
         lines = [f"{mark} {line}".rstrip() for line in _header(self)]
         if cpp:
-            # A backslash at the end of a comment would take in the line after it.
-            lines = [f"{line} |" if line.endswith("\\") else line for line in lines]
+            # A backslash, or its trigraph, at the end of a comment would take in the line after it.
+            lines = [f"{line} |" if line.endswith(("\\", "??/")) else line for line in lines]
         else:
             lines.insert(0, "# coding: utf-8")  # else Python takes one from a name in the first two lines
         return "\n".join(lines) + "\n\n" + text

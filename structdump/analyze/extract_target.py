@@ -64,12 +64,14 @@ class Target:
 
     Every step down is taken from an open directory and refuses links, so that not even a link that
     somebody makes meanwhile leads elsewhere. The directory itself may be reached by a link.
+    `files` are the paths written, in order; `taken` the same in lower case.
     """
 
     def __init__(self, directory: Path, *, force: bool = False):
         """Make the directory. Raises UsageError if that fails, or it holds something and not `force`."""
         self.directory = directory
         self.files: list[str] = []
+        self.taken: set[str] = set()
         try:
             directory.mkdir(parents=True, exist_ok=True)
             self._root = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -119,3 +121,4 @@ class Target:
         finally:
             os.close(at)
         self.files.append(path)
+        self.taken.add(path.lower())
