@@ -9,7 +9,6 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from time import perf_counter
 
 import wrapt
 
@@ -90,7 +89,6 @@ class Hub:
         if getattr(self._local, "busy", False):
             return
         self._local.busy = True
-        begun = perf_counter()
         # What a hook allocates is gone when it ends; searching a compiler's heap for garbage on its
         # account takes longer than all the rest of it.
         collecting = gc.isenabled()
@@ -98,13 +96,11 @@ class Hub:
         try:
             for session in self.sessions:
                 if session.active:
-                    try:
-                        action(session)
-                    except Exception as error:  # noqa: BLE001 # a hook's error must never reach a compile
-                        session.fail(hook, error)
-                    ended = perf_counter()
-                    session.seconds += ended - begun
-                    begun = ended
+                    with session.clock:
+                        try:
+                            action(session)
+                        except Exception as error:  # noqa: BLE001 # a hook's error must never reach a compile
+                            session.fail(hook, error)
         finally:
             if collecting:
                 gc.enable()

@@ -19,6 +19,7 @@ from structdump.bundle.redact import Redactor
 from structdump.bundle.writer import WriteResult
 from structdump.config import DumpConfig
 from structdump.select.policy import Policy
+from structdump.sources.clock import Clock
 from structdump.sources.compiles import CompileBook
 from structdump.sources.completeness import verdict
 from structdump.sources.event import Event
@@ -37,7 +38,7 @@ class Session:
 
     `target` and `wanted` are called once, at the first event: the path of the bundle, and whether
     there is to be one. `notes` are further reasons for the verdict, and `partial` makes it so.
-    `seconds` is the time that hooks have spent for this session.
+    `clock` measures the time that hooks spend for this session.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Session:
         self.partial = False
         self.paused = False
         self.closed = False
-        self.seconds = 0.0
+        self.clock = Clock()
         self.counts = {"keep": 0, "index": 0, "drop": 0}
         self._wanted = wanted
         self._source = source
@@ -288,7 +289,7 @@ class Session:
         compiles = self.book.records()
         self.run.ended = _now()
         if self._source == "live":
-            self.run.hook_seconds = round(self.seconds, 6)
+            self.run.hook_seconds = round(self.clock.seconds, 6)
         state: dict[str, Any] = {
             "t": "state",
             "environment": self._collect_environment(),

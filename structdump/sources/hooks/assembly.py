@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import weakref
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from structdump.sources.event import Event
-from structdump.sources.hooks.state import state_of
+from structdump.sources.hooks.state import file_of, state_of
 from structdump.sources.hub import HUB
 from structdump.sources.session import Session
 
@@ -30,7 +31,7 @@ def install_triton() -> Callable[[], None]:
     @functools.wraps(former)
     def precompile(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = former(self, *args, **kwargs)
-        HUB.each("triton", functools.partial(_seen, self))
+        HUB.each("triton", functools.partial(_seen, self, kwargs.get("reload_kernel")))
         return result
 
     owner.precompile = precompile
@@ -42,11 +43,11 @@ def install_triton() -> Callable[[], None]:
     return undo
 
 
-def _seen(autotuner: Any, session: Session) -> None:
+def _seen(autotuner: Any, reload_kernel: Any, session: Session) -> None:
     state = state_of(session)
-    state.autotuners.append(weakref.ref(autotuner))
-    path = getattr(autotuner, "filename", None)
-    if isinstance(path, str):
+    path = file_of(autotuner, reload_kernel)
+    state.autotuners.append((weakref.ref(autotuner), path))
+    if path is not None and os.path.isabs(path):  # noqa: PTH117 # a path from torch
         state.lies_in(path)
 
 
@@ -58,12 +59,12 @@ def collect_triton(session: Session) -> None:
     state = state_of(session)
     autotuners, state.autotuners = state.autotuners, []
     done: set[tuple[Any, ...]] = set()
-    for reference in reversed(autotuners):  # the last one made of a kernel is the one that runs
+    for reference, path in reversed(autotuners):  # the last one made of a kernel is the one that runs
         autotuner = reference()
         if autotuner is None:
             continue
         name = getattr(autotuner.fn, "__name__", None)
-        kernels = state.kernels_of(name, getattr(autotuner, "filename", None))
+        kernels = state.kernels_of(name, path)
         if not kernels:
             continue  # a candidate: it was benchmarked and does not run
         texts = _assembly(autotuner)

@@ -38,7 +38,7 @@ class State:
         self.configs: set[tuple[Any, ...]] = set()
         self.tuned: dict[str, tuple[str | None, list[tuple[str, dict[str, Any]]]]] = {}
         self.commands: set[str] = set()
-        self.autotuners: list[weakref.ref[Any]] = []
+        self.autotuners: list[tuple[weakref.ref[Any], str | None]] = []
         recorder = with_kernels(functools.partial(self._measured, session.record), self._found)
         self.mapper = TraceMapper(recorder, session.book, intern=_interned)
 
@@ -63,11 +63,35 @@ class State:
         self.folders.setdefault(stem(path), set()).add(os.path.dirname(path))  # noqa: PTH120 # a path from torch
 
     def kernels_of(self, name: str | None, path: str | None) -> list[Event]:
-        """Return the kernels that lie in this file; by name only those without a file."""
+        """Return the kernels that lie in this file; without one, those of a name if it is of one file."""
         found = self.paths.get(stem(path or ""))
         if found is None and name in self.kernels:
             return [self.kernels[name]]
+        if found is None and path is None:
+            named = [kernels for kernels in self.paths.values() if any(k.name == name for k in kernels)]
+            found = named[0] if len(named) == 1 else None
         return found or []
+
+
+def file_of(autotuner: Any, reload_kernel: Any = None) -> str | None:
+    """Return the file that a `CachingAutotuner`'s kernel lies in, or its name.
+
+    Heuristics know it, except `template` (torch/_inductor/runtime/triton_heuristics.py, torch 2.9 to 2.13).
+    The Python function of a kernel knows it too, unless another process compiled it; then its source is bound
+    in the function that would load it here (`AsyncCompile.triton`), and the file has its name from that.
+    """
+    path = getattr(autotuner, "filename", None)
+    if not isinstance(path, str):
+        path = getattr(getattr(getattr(autotuner.fn, "fn", None), "__code__", None), "co_filename", None)
+    if isinstance(path, str):
+        return path
+    for cell in getattr(reload_kernel, "__closure__", None) or ():
+        load = cell.cell_contents
+        if isinstance(load, functools.partial) and load.args and isinstance(load.args[-1], str):
+            # as PyCodeCache.write names it (torch/_inductor/codecache.py)
+            name: str = sys.modules["torch._inductor.codecache"].get_hash(load.args[-1].strip())
+            return name
+    return None
 
 
 def stem(path: str) -> str:

@@ -13,7 +13,7 @@ from structdump.bundle.model import Autotune, Choice, Kernel
 from structdump.sources.configs import best_config_keys, parse_best_config, split_config
 from structdump.sources.event import Event
 from structdump.sources.hooks.context import compile_context, graph_context
-from structdump.sources.hooks.state import state_of, stem
+from structdump.sources.hooks.state import file_of, state_of, stem
 from structdump.sources.hub import HUB
 from structdump.sources.session import Session
 
@@ -162,7 +162,7 @@ def _kernel_of(frame: types.FrameType | None) -> tuple[str | None, str | None]:
         owner = frame.f_locals.get("self")
         function = getattr(owner, "fn", None)
         if function is not None and hasattr(owner, "compile_results"):
-            return getattr(function, "__name__", None), getattr(owner, "filename", None)
+            return getattr(function, "__name__", None), file_of(owner)
         meta = frame.f_locals.get("inductor_meta")
         file = frame.f_locals.get("filename")
         if isinstance(meta, dict) and isinstance(file, str):
