@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from structdump.analyze.diff import diff as diff
     from structdump.analyze.extract import extract as extract
+    from structdump.bundle.merge import merge as merge
     from structdump.bundle.reader import LoadedBundle as Bundle
     from structdump.bundle.reader import load as load
     from structdump.config import DumpConfig as DumpConfig
@@ -30,6 +31,7 @@ _HOMES = {
     "extract": ("structdump.analyze.extract", "extract"),
     "capture": ("structdump.sources.live", "capture"),
     "pack": ("structdump.sources.pack", "pack"),
+    "merge": ("structdump.bundle.merge", "merge"),
     "load": ("structdump.bundle.reader", "load"),
 }
 
@@ -42,6 +44,7 @@ __all__ = [
     "diff",
     "extract",
     "load",
+    "merge",
     "pack",
 ]
 

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from sample_bundles import bundle_of, write_small
 
 import structdump
-from structdump.analyze.align import align
 from structdump.analyze.difference import PARTS, Difference
 from structdump.analyze.graph_diff import diff_graphs, same_graph
 from structdump.analyze.text_diff import CONTEXT, diff_lines
+from structdump.bundle.align import align
 from structdump.cli import main
 from structdump.errors import UsageError
 from structdump.report.diff_terminal import lines_of

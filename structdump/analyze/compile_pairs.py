@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
-from structdump.analyze.align import align
+from structdump.bundle.align import align
 from structdump.bundle.loaded import ArtifactView, LoadedBundle
 from structdump.bundle.model import Compile
 

@@ -18,6 +18,7 @@ from structdump.analyze.kernel_diff import diff_autotune, diff_configs, diff_ker
 from structdump.analyze.record_diff import diff_guards, diff_records
 from structdump.analyze.stage_diff import StageReport, diff_stages
 from structdump.bundle.loaded import ArtifactView, LoadedBundle
+from structdump.bundle.rank_view import of_rank
 from structdump.bundle.reader import load
 from structdump.errors import UsageError
 
@@ -28,7 +29,7 @@ _TOLD = 8  # stages or kernels that a note names
 
 
 def diff(a: Openable, b: Openable, *, ignore: Iterable[str] = (), times: bool = False) -> Difference:
-    """Compare two bundles, given opened or as paths.
+    """Compare two bundles, given opened or as paths; of a merged one its first rank.
 
     What counts is what was compiled: names of values, numbers in kernel names, directories, uuids,
     addresses and clocks do not. What one bundle holds and the other left out (by level, filter or
@@ -51,7 +52,7 @@ def diff(a: Openable, b: Openable, *, ignore: Iterable[str] = (), times: bool = 
 
 
 def _opened(source: Openable) -> LoadedBundle:
-    return source if isinstance(source, LoadedBundle) else load(source)
+    return of_rank(source if isinstance(source, LoadedBundle) else load(source))
 
 
 class _Diff:

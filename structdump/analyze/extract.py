@@ -15,6 +15,7 @@ from structdump.analyze.extract_target import Names, Target, slug
 from structdump.analyze.summary import config
 from structdump.bundle.loaded import ArtifactView, LoadedBundle
 from structdump.bundle.names import depyf_file_name
+from structdump.bundle.rank_view import of_rank
 from structdump.errors import UsageError
 
 Layout = Literal["tree", "depyf"]
@@ -32,7 +33,7 @@ class Extracted(NamedTuple):
 def extract(
     bundle: LoadedBundle, directory: str | os.PathLike[str], layout: Layout = "tree", *, force: bool = False
 ) -> Extracted:
-    """Write a bundle's texts below `directory`, which is made if need be.
+    """Write a bundle's texts below `directory`, which is made if need be; of a merged one its first rank's.
 
     `layout` is `tree` (an index, compiles and kernels, everything that differs between two runs of a
     program in the folder `run`; object ids in guards are left out) or `depyf` (depyf's file names, in
@@ -48,6 +49,7 @@ def extract(
     """
     if layout not in get_args(Layout):
         raise UsageError(f"no layout {layout!r}; there are {', '.join(get_args(Layout))}")
+    bundle = of_rank(bundle)
     with Target(Path(directory), force=force) as target:
         left = _tree(bundle, target) if layout == "tree" else _depyf(bundle, target)
         return Extracted(target.files, left)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from structdump.analyze.align import Pairs
 from structdump.analyze.graph_lines import GRAPH, INPUT, Line, Source, defined_names, source_lines, take_apart
 from structdump.analyze.line_pairs import moved_lines, pair_lines
 from structdump.analyze.text_diff import UNFOLDED, Edit, TextDifference, render
+from structdump.bundle.align import Pairs
 
 _DETAILED = re.compile(r'"(\w+\[[^\]"\n]*\])\[[^\]"\n]*\][a-z]*(?::\d+)?"')
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable
 from operator import attrgetter
 
-from structdump.analyze.align import Pairs, align
 from structdump.analyze.graph_lines import Line
+from structdump.bundle.align import Pairs, align
 
 Gap = tuple[int, int, int, int]
 Key = Callable[[Line], Hashable]

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from structdump.analyze import canon
-from structdump.analyze.align import Pairs, align
 from structdump.analyze.difference import Stage, StageDifference
 from structdump.analyze.graph_diff import diff_graphs, same_graph
 from structdump.analyze.text_diff import TextDifference, diff_lines
+from structdump.bundle.align import Pairs, align
 from structdump.bundle.loaded import ArtifactView
 
 _FUSION = ("pre_fusion", "post_fusion")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from structdump.analyze.align import align
+from structdump.bundle.align import align
 
 CONTEXT = 2
 LONGEST = 120  # lines of a diff

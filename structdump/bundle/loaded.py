@@ -78,6 +78,7 @@ class LoadedBundle:
         self.version = bundle.version
         self.producer = bundle.producer
         self.run = bundle.run
+        self.runs = bundle.runs
         self.level = bundle.level
         self.config = bundle.config
         self.environment = bundle.environment
@@ -110,6 +111,10 @@ class LoadedBundle:
         """Return the whole bundle as a model, all texts read: to change it and write it again."""
         fields = {**self._head.__dict__, "texts": dict(self.texts), "complete": self.complete is not False}
         return Bundle.model_construct(**fields).model_copy(deep=True)
+
+    def bare(self) -> Bundle:
+        """Return the bundle as a model, its texts empty, sharing all else with this object."""
+        return self._head
 
     def head(self) -> dict[str, Any]:
         """Return all of the bundle but its texts, as plain data in the order of the file."""

@@ -173,6 +173,11 @@ class Compile(Model):
     backend: str | None = None
     metrics: dict[str, Any] = {}
     attempts: int = 1
+    ranks: list[int] | None = Field(
+        None,
+        description="ranks that compiled it alike, in a merged bundle; absent: all of `runs`",
+    )
+    seconds_by_rank: dict[str, float] | None = Field(None, description="seconds of each of `ranks`")
 
 
 class Subgraph(Model):
@@ -256,7 +261,14 @@ class Artifact(Model):
     data: Any = Field(None, description="small structured content, for artifacts that are no text")
     kernel: Kernel | None = None
     autotune: Autotune | None = None
-    ranks: list[int] | None = Field(None, description="ranks that have it, in a merged bundle")
+    ranks: list[int] | None = Field(
+        None, description="ranks that have it, in a merged bundle; absent: all ranks of `runs`"
+    )
+    varies: bool | None = Field(
+        None,
+        description="True: the text is that of the first of `ranks`, and what others have differs from it in"
+        " the index of their own device, cache file names, numbers of tokens, or clocks alone",
+    )
 
 
 class OmittedCount(Model):
@@ -275,6 +287,21 @@ class HookError(Model):
     count: int = 1
 
 
+class RankRun(Model):
+    """One process of a merged bundle: what is its own, beside what `compiles` and `artifacts` say by rank."""
+
+    rank: int = Field(description="its rank, or the number by which `ranks` name it; no two are the same")
+    run: Run = Run()
+    level: str | None = Field(None, description="if it is not the bundle's")
+    environment: dict[str, Any] = Field(
+        {}, description="JSON merge patch (RFC 7396) from the bundle's environment to this process's"
+    )
+    verdict: Verdict = "empty"
+    complete: bool = True
+    device: str | None = Field(None, description="the first device in its graphs, such as cuda:3")
+    notes: list[str] = Field([], description="what the merge had to decide, a sentence each")
+
+
 class Bundle(Model):
     """The whole file."""
 
@@ -283,6 +310,7 @@ class Bundle(Model):
     version: str = VERSION
     producer: Producer = Producer()
     run: Run = Run()
+    runs: list[RankRun] | None = Field(None, description="the processes of a merged bundle, by rank")
     level: Literal["low", "medium", "full"] = "low"
     config: dict[str, Any] = {}
     environment: Environment = Environment()

@@ -78,7 +78,7 @@ def write_document(
     with closing(TextFrames(target.parent, frame_size(max_bytes))) as frames:
         for digest, value in values.items():
             frames.add(value, digest, codec.dumps(bundle.texts[digest]))
-        return _finish(bundle, lay_out(bundle, frames.finish(), frames, max_bytes), target, overwrite)
+        return finish(bundle, lay_out(bundle, frames.finish(), frames, max_bytes), target, overwrite)
 
 
 def recover(source: Path, *, max_bytes: int | None = None) -> list[Path]:
@@ -121,7 +121,7 @@ def _write_journal(
         if filed.keys() == values.keys():
             laid = lay_out(bundle, frames.finish(), frames, max_bytes)
             if laid.whole or filed == values:
-                return _finish(bundle, laid, target, overwrite)
+                return finish(bundle, laid, target, overwrite)
     # A text was filed under the value of its first artifact, and a later one is worth more, which
     # decides what a budget keeps; or it stood where no journal of ours has it. Once more, exactly.
     bundle = assemble.from_journal(reader)
@@ -131,7 +131,7 @@ def _write_journal(
             value = values.pop(text[0], None) if text is not None else None  # once each
             if text is not None and value is not None:
                 frames.add(value, *text)
-        return _finish(bundle, lay_out(bundle, frames.finish(), frames, max_bytes), target, overwrite)
+        return finish(bundle, lay_out(bundle, frames.finish(), frames, max_bytes), target, overwrite)
 
 
 def _file(reader: JournalReader, frames: TextFrames, rank: Rank) -> tuple[Bundle, dict[str, int]]:
@@ -164,7 +164,8 @@ def _file(reader: JournalReader, frames: TextFrames, rank: Rank) -> tuple[Bundle
     return assembly.finish(present, complete=reader.complete), filed
 
 
-def _finish(bundle: Bundle, laid: Laid, target: Path, overwrite: bool) -> WriteResult:
+def finish(bundle: Bundle, laid: Laid, target: Path, overwrite: bool) -> WriteResult:
+    """Put a bundle that is laid out at its target, as `write_bundle` does."""
     path = _place(laid, target, overwrite)
     return WriteResult(path, laid.size, laid.raw_size, bundle.omitted, bundle.redactions, bundle.complete)
 

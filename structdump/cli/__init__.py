@@ -14,6 +14,7 @@ COMMANDS = {
     "cat": ("structdump.cli.cat:cat", "One artifact in full."),
     "extract": ("structdump.cli.extract:extract", "A bundle as a directory of readable files."),
     "pack": ("structdump.cli.pack:pack", "Bundles of dump directories and TORCH_TRACE logs."),
+    "merge": ("structdump.cli.merge:merge", "The bundles of many ranks as one, each text once."),
     "diff": ("structdump.cli.diff:diff", "What two runs compiled differently, and from which stage on."),
     "html": ("structdump.cli.html:html", "One self-contained page to read in a browser."),
     "repro": ("structdump.cli.repro:repro", "A script that compiles a graph of a bundle again."),

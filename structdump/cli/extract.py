@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from structdump.cli.opening import WhichRank
+
 
 class Layout(str, Enum):
     """How the files are arranged and named."""
@@ -26,16 +28,17 @@ def extract(
     force: Annotated[
         bool, typer.Option("--force", help="write into a directory that holds something")
     ] = False,
+    rank: WhichRank = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Write the texts of a bundle below a directory, and an index. Prints where to begin."""
     from rich.console import Console
 
     from structdump.analyze.extract import extract as write
-    from structdump.cli.opening import opened
+    from structdump.cli.opening import opened_rank
     from structdump.report.printable import printable
 
-    loaded = opened(bundle)
+    loaded = opened_rank(bundle, rank)
     with Console(stderr=True).status(f"Writing {output.name}"):
         done = write(loaded, output, layout.value, force=force)
     if as_json:

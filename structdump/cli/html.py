@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from structdump.cli.opening import WhichRank
+
 
 def html(
     bundle: Annotated[Path, typer.Argument(help="a bundle, journal, dump directory or TORCH_TRACE log")],
@@ -14,19 +16,20 @@ def html(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="the file; default: the bundle's name with .html")
     ] = None,
+    rank: WhichRank = None,
     force: Annotated[bool, typer.Option("--force", help="overwrite")] = False,
 ) -> None:
     """Write a report to open in a browser: no network, one file. Prints its path."""
     from rich.console import Console
 
-    from structdump.cli.opening import opened
+    from structdump.cli.opening import opened_rank
     from structdump.errors import UsageError
     from structdump.report.html import file_name, write_html
 
     sources = [bundle] if other is None else [bundle, other]
     target = output or Path(file_name(bundle))
     with Console(stderr=True).status(f"Writing {target.name}"):
-        loaded = [opened(path) for path in sources]
+        loaded = [opened_rank(path, rank) for path in sources]
         try:
             write_html(target, *loaded, names=tuple(path.name for path in sources), overwrite=force)
         except OSError as error:

@@ -7,10 +7,31 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 if TYPE_CHECKING:
     from structdump.bundle.loaded import LoadedBundle
+
+#: The option of the commands that show one rank at a time.
+WhichRank = Annotated[
+    int | None, typer.Option("--rank", help="of a merged bundle, the rank to look at; default: the first")
+]
+
+
+def opened_rank(path: Path, rank: int | None) -> LoadedBundle:
+    """Open what `opened` opens; of a merged bundle one rank, and say which.
+
+    Raises UsageError if there is no such rank.
+    """
+    from structdump.bundle.rank_view import of_rank
+
+    whole = opened(path)
+    view = of_rank(whole, rank)
+    if whole.runs is not None and rank is None:
+        typer.echo(f"structdump: this is rank {view.run.rank} of {len(whole.runs)} (--rank)", err=True)
+    return view
 
 
 def opened(path: Path) -> LoadedBundle:

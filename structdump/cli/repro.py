@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from structdump.cli.opening import WhichRank
+
 WARNING = "structdump: running the script, which holds code of the program that the bundle was made from"
 
 OTHERS = 8  # graphs that are offered instead
@@ -30,6 +32,7 @@ def repro(
         list[str] | None,
         typer.Option("--import", help="a module or a .py file that defines operators which torch lacks"),
     ] = None,
+    rank: WhichRank = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="the script; default: print it")
     ] = None,
@@ -45,11 +48,11 @@ def repro(
     from structdump.analyze.repro import repro as make
     from structdump.analyze.repro_kernel import kernel_repro
     from structdump.analyze.repro_run import run as run_script
-    from structdump.cli.opening import opened
+    from structdump.cli.opening import opened_rank
     from structdump.errors import UsageError
     from structdump.report.printable import printable
 
-    loaded = opened(bundle)
+    loaded = opened_rank(bundle, rank)
     named = [str(Path(m).resolve()) if m.endswith(".py") else m for m in modules or []]
     if kernel is not None:
         made = kernel_repro(loaded, kernel, compile_id)

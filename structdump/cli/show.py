@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from structdump.cli.opening import WhichRank
+
 
 def show(
     bundle: Annotated[Path, typer.Argument(help="a bundle, journal, dump directory or TORCH_TRACE log")],
@@ -19,14 +21,21 @@ def show(
     ] = False,
     timeline: Annotated[bool, typer.Option("--timeline", help="phases of each compile")] = False,
     full: Annotated[bool, typer.Option("--full", help="all compiles and kernels, however many")] = False,
+    rank: WhichRank = None,
     as_json: Annotated[bool, typer.Option("--json", help="the bundle's head as JSON, without texts")] = False,
 ) -> None:
     """Answer the first questions: versions, verdict, what failed, what was compiled, what is left out."""
     from structdump.cli.opening import opened
 
     loaded = opened(bundle)
-    if as_json:
+    if as_json and rank is None:
         typer.echo(json.dumps(loaded.head(), indent=2))  # ASCII: nothing in it can steer a terminal
+        return
+    from structdump.bundle.rank_view import of_rank
+
+    view = of_rank(loaded, rank)
+    if as_json:
+        typer.echo(json.dumps(view.head(), indent=2))
         return
     from rich.console import Console
     from rich.text import Text
@@ -42,8 +51,8 @@ def show(
     screen = Console()
     chosen = [section for section, wanted in sections.items() if wanted]
     if not chosen:
-        print_lines(overview(loaded, full=full), screen)
+        print_lines(overview(view, full=full, whole=loaded), screen)
     for number, section in enumerate(chosen):
         if number:
             print_lines([Line(Text(""))], screen)
-        print_lines(section(loaded), screen)
+        print_lines(section(view), screen)

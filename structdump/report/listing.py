@@ -9,6 +9,7 @@ from rich.text import Text
 
 from structdump.analyze.summary import why_not_kept
 from structdump.bundle.loaded import ArtifactView, LoadedBundle
+from structdump.bundle.rank_view import spelled
 from structdump.report.lines import Line, say, size, table
 
 LEXERS = {"python": "python", "cpp": "cpp", "json": "json", "ptx": "ptx", "llir": "llvm"}
@@ -33,12 +34,13 @@ def listing(artifacts: Sequence[ArtifactView]) -> list[Line]:
                 say((a.direction or "", "dim")),
                 say((a.kind, style)),
                 say(str(a.nodes) if a.nodes is not None else ""),
+                say(("" if a.ranks is None else spelled(a.ranks), "dim")),
                 say(size(a.bytes) if a.digest else (a.omitted.reason if a.omitted else "", "dim")),
                 Text("  ").join(say(part) for part in what if part[0]),
             ]
         )
-    header = ("seq", "compile", "direction", "kind", "nodes", "size", "stage and name")
-    return table(header, rows, frozenset({0, 4, 5}))
+    header = ("seq", "compile", "direction", "kind", "nodes", "ranks", "size", "stage and name")
+    return table(header, rows, frozenset({0, 4, 6}))
 
 
 def find(bundle: LoadedBundle, which: str) -> list[ArtifactView]:

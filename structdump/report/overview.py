@@ -12,6 +12,7 @@ from structdump.bundle.loaded import LoadedBundle
 from structdump.bundle.model import Environment
 from structdump.report.failure import failure_lines, place
 from structdump.report.lines import Line, labelled, plural, say, size
+from structdump.report.ranks import ranks_lines
 from structdump.report.tree import MARKS, tree
 
 VERDICTS = {
@@ -26,14 +27,20 @@ _CONFIGS = 8
 _BLANK = Line(Text(""))
 
 
-def overview(bundle: LoadedBundle, *, full: bool = False) -> Iterator[Line]:
+def overview(
+    bundle: LoadedBundle, *, full: bool = False, whole: LoadedBundle | None = None
+) -> Iterator[Line]:
     """Yield the lines of `structdump show`, most important first.
+
+    `whole` is the merged bundle that `bundle` is one rank of, if it is.
 
     Example::
 
         print_lines(overview(structdump.load("run.json.zst")), Console())
     """
     yield from _title(bundle, full=full)
+    if whole is not None and whole.runs is not None:
+        yield from ranks_lines(whole)
     yield from _failures(bundle)
     if bundle.compiles or bundle.artifacts:
         yield _BLANK
