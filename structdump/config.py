@@ -69,7 +69,8 @@ class DumpConfig(BaseModel):
             # A regular expression may hold commas, so redaction patterns are split at line ends.
             value = value.splitlines() if info.field_name == "redact_patterns" else value.split(",")
         if isinstance(value, (list, tuple)):
-            return tuple(v.strip() if isinstance(v, str) else v for v in value if v != "")
+            stripped = (v.strip() if isinstance(v, str) else v for v in value)
+            return tuple(v for v in stripped if v != "")
         return value
 
     @field_validator("ranks", mode="before")

@@ -70,11 +70,11 @@ def list_files(root: Path) -> list[DumpFile]:
 
     Raises SourceError if `root` is no readable directory or holds more than 100,000 files.
     """
-    if not root.is_dir():
-        what = "is not a directory" if root.exists() else "does not exist"
-        raise SourceError(f"{root} {what}; give the directory that depyf or vLLM dumped into")
     files: list[DumpFile] = []
     try:
+        if not root.is_dir():
+            what = "is not a directory" if root.exists() else "does not exist"
+            raise SourceError(f"{root} {what}; give the directory that depyf or vLLM dumped into")
         for file in _walk(root, root, root.resolve(), 0):
             files.append(file)
             if len(files) > MAX_FILES:

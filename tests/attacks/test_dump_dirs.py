@@ -117,10 +117,11 @@ def as_nobody():
             os.seteuid(0)
 
 
-def test_unreadable_files_are_counted():
-    with tempfile.TemporaryDirectory() as folder:  # under pytest's own folder nobody else may look
-        dump = Path(folder)
-        dump.chmod(0o755)
+def test_unreadable_files_are_counted(tmp_path, monkeypatch):
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)  # noqa: PTH101 # before it is where we are
+        monkeypatch.chdir(folder)  # nobody else may look into the folders above it
+        dump = Path()
         for name in (GRAPH, "__compiled_fn_1.Joint_graph.0.py", "closed/notes"):
             (dump / name).parent.mkdir(exist_ok=True)
             (dump / name).write_text("x")
@@ -131,7 +132,10 @@ def test_unreadable_files_are_counted():
             assert (report.files, report.problems) == (3, {"unreadable": 2})
             with pytest.raises(SourceError, match="cannot list"):
                 read_directory(dump / "closed", lambda event: None)
+            with pytest.raises(SourceError, match="cannot list"):
+                read_directory(Path("closed/in/it"), lambda event: None)
         (dump / "closed").chmod(0o755)
+        monkeypatch.chdir(tmp_path)
 
 
 def test_pickles_are_never_loaded(dump, tmp_path):

@@ -47,13 +47,16 @@ def _trace_structured(*args: Any, **kwargs: Any) -> Any:
 
 
 class _Seen:
-    __slots__ = ("eager", "explicit", "metadata", "name", "payload")
+    __slots__ = ("alone", "eager", "explicit", "metadata", "name", "payload")
 
-    def __init__(self, name: str, metadata: Once, payload: Once | None, explicit: Any) -> None:
+    def __init__(
+        self, name: str, metadata: Once, payload: Once | None, explicit: Any, *, alone: bool = False
+    ) -> None:
         self.name = name
         self.metadata = metadata
         self.payload = payload
         self.explicit = explicit
+        self.alone = alone
         self.eager = TraceMapper.reads_metadata(name)
 
 
@@ -65,7 +68,13 @@ def trace_seen(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Seen | None:
     payload = kwargs.get("payload_fn")
     if not callable(metadata) or (payload is not None and not callable(payload)):
         return None
-    return _Seen(args[0], Once(metadata), Once(payload) if payload else None, kwargs.get("compile_id"))
+    return _Seen(
+        args[0],
+        Once(metadata),
+        Once(payload) if payload else None,
+        kwargs.get("compile_id"),
+        alone=bool(kwargs.get("suppress_context")),
+    )
 
 
 def trace_told(
@@ -81,8 +90,9 @@ def trace_told(
 
 
 def _feed(seen: _Seen, session: Session) -> None:
-    compile_id, attempt = compile_context(seen.explicit)
-    graph_id, direction = graph_context()
+    # `suppress_context` says that a record belongs to no compile, though one may be under way.
+    compile_id, attempt = (None, None) if seen.alone else compile_context(seen.explicit)
+    graph_id, direction = (None, None) if seen.alone else graph_context()
     record = TraceRecord(
         name=seen.name,
         metadata=seen.metadata,
