@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from structdump.analyze.diff import diff as diff
     from structdump.analyze.extract import extract as extract
+    from structdump.analyze.rank_diff import diff_ranks as diff_ranks
     from structdump.bundle.merge import merge as merge
     from structdump.bundle.reader import LoadedBundle as Bundle
     from structdump.bundle.reader import load as load
@@ -28,6 +29,7 @@ _HOMES = {
     "DumpConfig": ("structdump.config", "DumpConfig"),
     "StructdumpError": ("structdump.errors", "StructdumpError"),
     "diff": ("structdump.analyze.diff", "diff"),
+    "diff_ranks": ("structdump.analyze.rank_diff", "diff_ranks"),
     "extract": ("structdump.analyze.extract", "extract"),
     "capture": ("structdump.sources.live", "capture"),
     "pack": ("structdump.sources.pack", "pack"),
@@ -42,6 +44,7 @@ __all__ = [
     "__version__",
     "capture",
     "diff",
+    "diff_ranks",
     "extract",
     "load",
     "merge",

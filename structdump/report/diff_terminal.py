@@ -54,8 +54,8 @@ def lines_of(difference: Difference) -> Iterator[Text]:
     for what, ids in (("only in A", d.only_a), ("only in B", d.only_b)):
         yield from _section(f"compiles {what}", [Text(printable(i)) for i in ids])
     for compiled in d.compiles:
-        yield from _compile(compiled)
-    yield from _kernels(d.kernels)
+        yield from compile_lines(compiled)
+    yield from kernel_lines(d.kernels)
     yield from _section("tuned configurations", [_config(c) for c in d.configs])
     yield from _section("autotune winners", [_config(c) for c in d.autotune])
     yield from _section("notes", [Text(printable(n)) for n in d.notes])
@@ -106,7 +106,8 @@ def _short(value: Any, absent: str) -> str:
     return text if len(text) <= _VALUE else text[: _VALUE - 1] + "…"
 
 
-def _compile(compiled: CompileDifference) -> Iterator[Text]:
+def compile_lines(compiled: CompileDifference) -> Iterator[Text]:
+    """Yield what differs between two compiles: records, where the graphs part and by which lines, guards."""
     yield Text("")
     yield Text(printable(f"{compiled.label} {compiled.function}"), style="bold")
     for change in compiled.changes:
@@ -194,7 +195,8 @@ def _marked(lines: Iterable[str], limit: int, more: int = 0) -> Iterator[Text]:
         yield Text(f"    … and {more} more lines", style="dim")
 
 
-def _kernels(kernels: Sequence[KernelDifference]) -> Iterator[Text]:
+def kernel_lines(kernels: Sequence[KernelDifference]) -> Iterator[Text]:
+    """Yield which kernels were added, removed or changed."""
     if not kernels:
         return
     yield Text("")
