@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from structdump.bundle.reader import load as load
     from structdump.config import DumpConfig as DumpConfig
     from structdump.errors import StructdumpError as StructdumpError
+    from structdump.sources.gather import gather as gather
     from structdump.sources.live import capture as capture
     from structdump.sources.pack import pack as pack
 
@@ -31,6 +32,7 @@ _HOMES = {
     "diff": ("structdump.analyze.diff", "diff"),
     "diff_ranks": ("structdump.analyze.rank_diff", "diff_ranks"),
     "extract": ("structdump.analyze.extract", "extract"),
+    "gather": ("structdump.sources.gather", "gather"),
     "capture": ("structdump.sources.live", "capture"),
     "pack": ("structdump.sources.pack", "pack"),
     "merge": ("structdump.bundle.merge", "merge"),
@@ -46,6 +48,7 @@ __all__ = [
     "diff",
     "diff_ranks",
     "extract",
+    "gather",
     "load",
     "merge",
     "pack",

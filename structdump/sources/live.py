@@ -21,6 +21,8 @@ from structdump.sources.session import Session
 from structdump.sources.spool import shown, warn
 from structdump.sources.target import launcher_rank, program_name, resolve
 
+#: The bundle that this process wrote last, if any.
+WRITTEN: list[Path] = []
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -140,6 +142,7 @@ def stop(session: Session) -> WriteResult | None:
         result = session.finish(keep=failed)
         if result is not None:
             announce(session, result)
+            WRITTEN[:] = [result.path]
     return session.result
 
 

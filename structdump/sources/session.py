@@ -13,8 +13,10 @@ from typing import Any, Literal, get_args
 from structdump import __version__
 from structdump.bundle.codec import digest
 from structdump.bundle.graphs import measure_text
-from structdump.bundle.model import Artifact, Autotune, Kind, Omission, Run
+from structdump.bundle.limits import OWN
+from structdump.bundle.model import Artifact, Autotune, Bundle, Kind, Omission, Run
 from structdump.bundle.normal import normalise
+from structdump.bundle.reader import load
 from structdump.bundle.redact import Redactor
 from structdump.bundle.writer import WriteResult
 from structdump.config import DumpConfig
@@ -159,6 +161,22 @@ class Session:
         with self._lock:
             if self.opened and not self.closed:
                 self._spool.write(self._state())
+
+    def snapshot(self) -> Bundle | None:
+        """Return the bundle that this capture would be if it ended now; None if nothing was recorded.
+
+        Raises BundleError or OSError if the journal can't be read back.
+        """
+        with self._lock:
+            if self._spool.path is None or self.closed:
+                return None
+            self.flush()
+            bundle = load(self._spool.path, limits=OWN).document()
+            facts = self._verdict()
+        bundle.complete = True
+        bundle.completeness = bundle.completeness.model_copy(update=facts)
+        bundle.omitted.pop("unrecorded", None)
+        return bundle
 
     def finish(self, *, keep: bool = True) -> WriteResult | None:
         """Write the bundle and remove the journal; returns None if there was nothing to write.

@@ -32,6 +32,11 @@ class Spool:
         """Whether there is a journal, so that a bundle will be written."""
         return self._journal is not None
 
+    @property
+    def path(self) -> Path | None:
+        """Where the journal lies, or None if there is none."""
+        return None if self._journal is None else self._journal.path
+
     def open(self, target: Callable[[], Path]) -> bool:
         """Create the journal of the bundle `target()`; return whether that worked.
 
