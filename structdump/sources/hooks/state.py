@@ -35,6 +35,8 @@ class State:
         self.passes: dict[int, list[Any]] = {}
         self.printed: weakref.WeakKeyDictionary[Any, tuple[Any, str]] = weakref.WeakKeyDictionary()
         self.bodies: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+        self.nodes: weakref.WeakKeyDictionary[Any, tuple[list[Any], str]] = weakref.WeakKeyDictionary()
+        self.expressions: dict[Any, str] = {}
         self.configs: set[tuple[Any, ...]] = set()
         self.tuned: dict[str, tuple[str | None, list[tuple[str, dict[str, Any]]]]] = {}
         self.commands: set[str] = set()
