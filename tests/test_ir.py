@@ -23,8 +23,18 @@ def logging(stage, log):
         printed.append([stage, "\\n\\n\\n".join(node.debug_str() for node in nodes)])
     return logged
 
+def changing(log):
+    # Fusion seldom changes a node on a CPU, and what has changed must be printed anew.
+    def logged(nodes):
+        node = nodes[-1].get_nodes()[-1]
+        former, node.unmet_dependencies = node.unmet_dependencies, type(node.unmet_dependencies)()
+        assert former
+        log(nodes)
+        node.unmet_dependencies = former
+    return logged
+
 debug.log_ir_pre_fusion = logging("pre_fusion", debug.log_ir_pre_fusion)
-debug.log_ir_post_fusion = logging("post_fusion", debug.log_ir_post_fusion)
+debug.log_ir_post_fusion = changing(logging("post_fusion", debug.log_ir_post_fusion))
 
 def f(x, w, k):
     y = torch.nn.functional.conv2d(x, w).relu()
