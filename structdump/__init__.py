@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from structdump.bundle.merge import merge as merge
     from structdump.bundle.reader import LoadedBundle as Bundle
     from structdump.bundle.reader import load as load
+    from structdump.bundle.scan import scan as scan
     from structdump.config import DumpConfig as DumpConfig
     from structdump.errors import StructdumpError as StructdumpError
     from structdump.sources.gather import gather as gather
@@ -36,6 +37,7 @@ _HOMES = {
     "capture": ("structdump.sources.live", "capture"),
     "pack": ("structdump.sources.pack", "pack"),
     "merge": ("structdump.bundle.merge", "merge"),
+    "scan": ("structdump.bundle.scan", "scan"),
     "load": ("structdump.bundle.reader", "load"),
 }
 
@@ -52,6 +54,7 @@ __all__ = [
     "load",
     "merge",
     "pack",
+    "scan",
 ]
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import PrivateAttr
 
 from structdump.bundle.model import Artifact, Bundle, SourceFrame
+from structdump.bundle.tables import named
 from structdump.errors import CorruptError, UsageError
 
 if TYPE_CHECKING:
     import pandas
 
-Table = Literal["kernels", "artifacts", "compiles"]
+Table = Literal["kernels", "artifacts", "compiles", "configs", "passes", "breaks"]
 
 
 class Provenance(NamedTuple):
@@ -195,10 +196,11 @@ class LoadedBundle:
         return next((value for value in known if value), None)
 
     def rows(self, table: Table) -> Iterator[dict[str, Any]]:
-        """Yield one flat dictionary per kernel, artifact or compile."""
-        if table not in _TABLES:
-            raise UsageError(f"no table {table!r}; there are {', '.join(_TABLES)}")
-        return _TABLES[table](self)
+        """Yield one dictionary per row of a table: see `structdump.bundle.tables.TABLES` for their columns.
+
+        Raises UsageError for an unknown table.
+        """
+        return named(table).rows(self)
 
     def to_dataframe(self, table: Table) -> pandas.DataFrame:
         """Return a table as a pandas data frame. Raises UsageError when pandas is not installed."""
@@ -217,54 +219,3 @@ def _places(artifact: Artifact) -> list[tuple[str | None, ...]]:
 
 def _match(value: str | None, pattern: str | None) -> bool:
     return pattern is None or (value is not None and fnmatchcase(value, pattern))
-
-
-def _kernel_rows(bundle: LoadedBundle) -> Iterator[dict[str, Any]]:
-    for a in bundle.kernels(role=None):
-        assert a.kernel is not None  # noqa: S101  # kernels() returns no others
-        fields = a.kernel.model_dump(exclude={"best_config", "stack", "size_hints"})
-        yield {
-            "seq": a.seq,
-            "compile_id": a.compile_id,
-            "direction": a.direction,
-            **fields,
-            "best_config": a.best_config,
-            "bytes": a.bytes,
-            "digest": a.digest,
-            "omitted": a.omitted and a.omitted.reason,
-        }
-
-
-def _artifact_rows(bundle: LoadedBundle) -> Iterator[dict[str, Any]]:
-    columns = "seq kind stage name phase compile_id graph_id direction language bytes nodes changed digest"
-    for a in bundle.artifacts:
-        row = {column: getattr(a, column) for column in columns.split()}
-        row["subgraph"] = a.subgraph and a.subgraph.name
-        row["omitted"] = a.omitted and a.omitted.reason
-        yield row
-
-
-def _compile_rows(bundle: LoadedBundle) -> Iterator[dict[str, Any]]:
-    for c in bundle.compiles:
-        yield {
-            "id": c.id,
-            "function": c.function and c.function.name,
-            "file": c.function and c.function.file,
-            "line": c.function and c.function.line,
-            "status": c.status,
-            "seconds": c.seconds,
-            "backend": c.backend,
-            "guards": c.guards,
-            "graph_breaks": len(c.graph_breaks),
-            "recompile": c.recompile and c.recompile.reason,
-            "error": c.error and c.error.type,
-            "fx_graph_cache": c.cache.fx_graph,
-            "aot_autograd_cache": c.cache.aot_autograd,
-        }
-
-
-_TABLES: dict[str, Callable[[LoadedBundle], Iterator[dict[str, Any]]]] = {
-    "kernels": _kernel_rows,
-    "artifacts": _artifact_rows,
-    "compiles": _compile_rows,
-}

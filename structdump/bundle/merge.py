@@ -209,16 +209,14 @@ class _Facts:
 
     def __init__(self, text: str):
         self.first = rank_text.first_device(text)
-        self._depends = rank_text.depends_on_device(text)
         self._contents: dict[tuple[str, str | None], str] = {}
 
     def content(self, artifact: Artifact, bundle: LoadedBundle, device: str | None) -> str:
         """Return the digest of the canonical text."""
-        own = device if self._depends else None
-        key = (artifact.kind, own)
+        key = (artifact.kind, device)
         if key not in self._contents:
             text = bundle.text(artifact.digest or "")
-            self._contents[key] = codec.digest(rank_text.canonical_text(artifact.kind, text, own))
+            self._contents[key] = codec.digest(rank_text.canonical_text(artifact.kind, text, device))
         return self._contents[key]
 
 

@@ -8,24 +8,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from structdump.bundle import codec
 from structdump.bundle.model import Artifact, Compile
 from structdump.bundle.normal import normalise
 
-_TYPES = "cuda|xpu|hip|hpu|npu|mtia|privateuseone"
-_DEVICE = re.compile(rf"\b((?:{_TYPES}):\d+)\b")
+_TYPES = ("cuda", "xpu", "hip", "hpu", "npu", "mtia", "privateuseone")
+_DEVICE = re.compile(rf"\b((?:{'|'.join(_TYPES)}):\d+)\b")
 # All ways in which the index of a device is written; it must not be any number, so each has its words.
-_INDEX = re.compile(
-    rf"(\b(?:{_TYPES}):|\btype='(?:{_TYPES})', index=|\b_?DeviceGuard\(|\bset_device\("
-    r"|\bget_(?:raw|cuda|xpu)_stream\(|\b(?:raw_)?stream)(\d+)\b"
-)
+_BEFORE = (
+    *(f"{name}:" for name in _TYPES), *(f"type='{name}', index=" for name in _TYPES),
+    "DeviceGuard(", "set_device(", "get_raw_stream(", "get_cuda_stream(", "get_xpu_stream(", "stream",
+)  # fmt: skip
 _HASHED = re.compile(r"(?:\b[a-z2-7]{2}/)?\b[a-z][a-z2-7]{50,52}\b")
+_QUOTED_HASH = re.compile(r'"[a-z][a-z2-7]{50,52}"')
 _TOKEN = re.compile(r"<([a-z]+(?:[_-][a-z]+)*)-\d+>")
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\b")
 #: Kinds that tell of time: their numbers differ in every process.
 CLOCKS = frozenset({"metrics", "cache", "autotune"})
+_UNHASHED = frozenset({"graph", "pass"})  # most texts, and looking for hashes is slow
 
 
 def first_device(text: str) -> str | None:
@@ -36,19 +39,24 @@ def first_device(text: str) -> str | None:
         >>> first_device('x: "f32[8]cuda:3", y: "f32[8]cuda:0"')
         'cuda:3'
     """
+    if not any(f"{name}:" in text for name in _TYPES):
+        return None
     found = _DEVICE.search(text)
     return found[1] if found else None
 
 
-def depends_on_device(text: str) -> bool:
-    """Tell whether `canonical` depends on the rank's own device."""
-    return _INDEX.search(text) is not None or _HASHED.search(text) is not None
+@lru_cache(maxsize=64)
+def _index(own: str) -> re.Pattern[str]:
+    """Return a pattern of a device's index; the number comes first, by which the search is fast."""
+    places = "|".join(f"(?<={re.escape(before + own)})" for before in _BEFORE)
+    return re.compile(rf"{own}(?!\d)(?:{places})")
 
 
-def canonical(text: str, device: str | None = None) -> str:
+def canonical(text: str, device: str | None = None, *, hashes: bool = True) -> str:
     """Return `text` as a rank prints it whose own device has no number; other devices keep theirs.
 
-    With the number go the hashes that it went into; numbers of redaction tokens and addresses go always.
+    With the number go the hashes that it went into, if there may be `hashes`; numbers of redaction tokens
+    and addresses go always.
 
     Example::
 
@@ -58,16 +66,15 @@ def canonical(text: str, device: str | None = None) -> str:
     text = _TOKEN.sub(r"<\1>", normalise(text))
     if device is None:
         return text
-    own = device.rpartition(":")[2]
-    text = _INDEX.sub(lambda m: m[1] + ("@" if m[2] == own else m[2]), text)
-    return _HASHED.sub("<hash>", text)
+    text = _index(device.rpartition(":")[2]).sub("@", text)
+    return _HASHED.sub("<hash>", text) if hashes else text
 
 
 def canonical_text(kind: str, text: str, device: str | None) -> str:
     """Return what an artifact's text is known by: telemetry without its numbers, the rest as `canonical`."""
     if kind == "trace":
         return ""
-    text = canonical(text, device)
+    text = canonical(text, device, hashes=kind not in _UNHASHED)
     return _NUMBER.sub("0", text) if kind in CLOCKS else text
 
 
@@ -81,16 +88,24 @@ def compile_key(record: Compile, device: str | None) -> bytes:
 
 def artifact_key(artifact: Artifact, content: str, device: str | None) -> bytes:
     """Return what makes an artifact of one rank that of another; `content` stands for its text."""
-    fields = artifact.model_dump(
-        exclude={"seq", "digest", "bytes", "files", "ranks", "varies", "omitted"}, exclude_none=True
-    )
-    if artifact.kind in CLOCKS or artifact.kind == "best_config":
-        fields = _timeless(fields)
-    return _key([fields, content, artifact.omitted and artifact.omitted.reason], device)
+    values = artifact.__dict__
+    plain = [values[name] for name in _PLAIN]
+    rest = {name: values[name] for name in _NESTED if values[name]}
+    if rest:  # by itself, as most artifacts have little of it and a model is slow to take apart
+        dumped = artifact.model_dump(include=set(rest), exclude_none=True)
+        rest = _timeless(dumped) if artifact.kind in CLOCKS or artifact.kind == "best_config" else dumped
+    return _key([plain, rest, content, artifact.omitted and artifact.omitted.reason], device)
+
+
+_OWN = frozenset({"seq", "digest", "bytes", "files", "ranks", "varies", "omitted"})
+_NESTED = ("subgraph", "inferred", "data", "kernel", "autotune")
+_PLAIN = tuple(name for name in Artifact.model_fields if name not in {*_OWN, *_NESTED})
 
 
 def _key(value: Any, device: str | None) -> bytes:
-    return codec.digest_bytes(canonical(codec.dumps(value).decode(), device).encode()).encode()
+    # Structured content has hashes in the keys of caches alone, and those stand between quotes.
+    text = canonical(codec.dumps(value).decode(), device, hashes=False)
+    return codec.digest_bytes(_QUOTED_HASH.sub("<hash>", text).encode() if device else text.encode()).encode()
 
 
 def _timeless(value: Any) -> Any:

@@ -6,6 +6,7 @@ Every error is one of `structdump.errors`. What decides is the content (magic by
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,6 +19,7 @@ from structdump.bundle.layout import OPENING, closing
 from structdump.bundle.limits import DEFAULT, TRUST, Limits, Meter
 from structdump.bundle.loaded import ArtifactView, LoadedBundle, Provenance
 from structdump.bundle.model import FORMAT, VERSION, Bundle
+from structdump.bundle.places import is_url, opened, size, url_of
 from structdump.bundle.texts import FrameTexts, LateTexts, NoTexts
 from structdump.bundle.verify import problems
 from structdump.errors import (
@@ -35,8 +37,8 @@ __all__ = ["ArtifactView", "Limits", "LoadedBundle", "Provenance", "head", "load
 def load(source: str | os.PathLike[str] | bytes, *, limits: Limits = DEFAULT) -> LoadedBundle:
     """Open a bundle: `.json.zst`, `.json`, `.json.gz`, a `.zip` holding one of these, or a journal.
 
-    `source` is a path, or the file's bytes. Texts are read when asked for, so damage in them shows
-    up then. Needs neither torch nor depyf.
+    `source` is a path, any URL that fsspec reads (`s3://…`, `memory://…`), or the file's bytes. Texts are
+    read when asked for, so damage in them shows up then. Needs neither torch nor depyf.
 
     Raises NotABundleError, TruncatedError, CorruptError, UnsupportedVersionError or LimitError.
 
@@ -44,9 +46,9 @@ def load(source: str | os.PathLike[str] | bytes, *, limits: Limits = DEFAULT) ->
     """
     if isinstance(source, bytes):
         return _load(source, limits)
-    path = Path(source)
+    path = url_of(source) if is_url(source) else Path(source)
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             return _load_file(path, file, limits)
     except BundleError as e:
         raise type(e)(f"{path}: {e}") from None
@@ -58,17 +60,33 @@ def load(source: str | os.PathLike[str] | bytes, *, limits: Limits = DEFAULT) ->
         raise NotABundleError(f"{path} cannot be read: {getattr(e, 'strerror', None) or e}") from None
 
 
-def head(path: str | os.PathLike[str], *, limits: Limits = DEFAULT) -> LoadedBundle:
+def head(
+    path: str | os.PathLike[str], *, kinds: Collection[str] | None = None, limits: Limits = DEFAULT
+) -> LoadedBundle:
     """Open a bundle but read its head alone: for scans of thousands of bundles.
 
-    Its `texts` can't be read and its `complete` is None. Other forms than `.json.zst` are read whole,
-    as `load` does. Raises what `load` raises, but sees no cut or damage behind the head.
+    Its `texts` can't be read and its `complete` is None. With `kinds` it lists artifacts of these kinds
+    alone. Other forms than `.json.zst` are read whole, as `load` does. Raises what `load` raises, but
+    sees no cut or damage behind the head.
 
     Example: `[head(p).environment.versions["torch"] for p in Path("runs").glob("*.json.zst")]`
     """
-    path = Path(path)
+    document = _head_document(path, limits)
+    if document is None:
+        return load(path, limits=limits)
+    artifacts = document.get("artifacts") if isinstance(document, dict) else None
+    if kinds is not None and isinstance(artifacts, list):
+        document["artifacts"] = [a for a in artifacts if not isinstance(a, dict) or a.get("kind") in kinds]
     try:
-        with path.open("rb") as file:
+        return LoadedBundle(check(document, limits), NoTexts(), None)
+    except BundleError as e:
+        raise type(e)(f"{path}: {e}") from None
+
+
+def _head_document(path: str | os.PathLike[str], limits: Limits) -> Any:
+    """Return the JSON of the head, or None if the file is no bundle in frames."""
+    try:
+        with opened(path) as file:
             data = file.read(journal.SNIFF)
             while unpack.kind(data) == "zstd" and not journal.is_journal(data):
                 try:
@@ -81,12 +99,12 @@ def head(path: str | os.PathLike[str], *, limits: Limits = DEFAULT) -> LoadedBun
                     continue
                 if not parts.framed:
                     break
-                return LoadedBundle(_bundle(codec.loads(parts.head, limits), limits), NoTexts(), None)
+                return codec.loads(parts.head, limits)
     except BundleError as e:
         raise type(e)(f"{path}: {e}") from None
     except (OSError, ValueError):
         pass  # load() says it better
-    return load(path, limits=limits)
+    return None
 
 
 def verify(path: str | os.PathLike[str], *, limits: Limits = DEFAULT) -> list[str]:
@@ -102,15 +120,15 @@ def verify(path: str | os.PathLike[str], *, limits: Limits = DEFAULT) -> list[st
         return [str(e)]
 
 
-def _load_file(path: Path, file: IO[bytes], limits: Limits) -> LoadedBundle:
+def _load_file(path: str | Path, file: IO[bytes], limits: Limits) -> LoadedBundle:
     data = file.read(journal.SNIFF)
-    if journal.is_journal(data) and path.is_file():
+    if isinstance(path, Path) and journal.is_journal(data) and path.is_file():
         return _load_journal(path, limits)
     kind = unpack.kind(data)
     if kind is None:  # not worth reading further
         return _load(data, limits)
     most = limits.document if kind == "json" else limits.compressed
-    if os.fstat(file.fileno()).st_size <= most:
+    if size(file) <= most:
         data += file.read(max(0, most - len(data)) + 1)
         if len(data) <= most:
             return _load(data, limits)
@@ -182,7 +200,7 @@ def _load_zstd(data: bytes, limits: Limits) -> LoadedBundle:
     end = codec.inflate(data, last, parts.meter) if last else b""
     if end not in (closing(complete=True), closing(complete=False)):
         raise TruncatedError("the file ends before the bundle does: it was cut while copied; get it again")
-    bundle = _bundle(codec.loads(parts.head, limits), limits)
+    bundle = check(codec.loads(parts.head, limits), limits)
     return LoadedBundle(bundle, FrameTexts(data, parts.texts, parts.meter), end == closing(complete=True))
 
 
@@ -192,7 +210,7 @@ def _load_json(data: bytes, limits: Limits) -> LoadedBundle:
         raise NotABundleError("this is no bundle: there is no JSON object in it")
     document = codec.loads(data, limits)
     texts = document.pop("texts", None) if isinstance(document, dict) else None
-    bundle = _bundle(document, limits)
+    bundle = check(document, limits)
     if not isinstance(texts, dict) or not all(isinstance(t, str) for t in texts.values()):
         raise CorruptError("the bundle's texts are not a mapping from digest to text")
     return LoadedBundle(bundle, texts, bundle.complete)
@@ -220,7 +238,8 @@ def _load_journal(source: Path | bytes, limits: Limits) -> LoadedBundle:
     return LoadedBundle(bundle, LateTexts(texts), bundle.complete)
 
 
-def _bundle(document: Any, limits: Limits) -> Bundle:
+def check(document: Any, limits: Limits) -> Bundle:
+    """Return a parsed document as a bundle. Raises what `load` raises of what is no bundle."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise NotABundleError("this is JSON, but no bundle of structdump")
     _check_version(document)

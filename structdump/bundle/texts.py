@@ -73,12 +73,12 @@ class FrameTexts(Mapping[str, str]):
 class LateTexts(Mapping[str, str]):
     """Texts that are all read at the first access, by a function."""
 
-    def __init__(self, read: Callable[[], dict[str, str]]):
+    def __init__(self, read: Callable[[], Mapping[str, str]]):
         self._read = read
-        self._texts: dict[str, str] | None = None
+        self._texts: Mapping[str, str] | None = None
 
     @property
-    def _all(self) -> dict[str, str]:
+    def _all(self) -> Mapping[str, str]:
         if self._texts is None:
             self._texts = self._read()
         return self._texts

@@ -16,6 +16,7 @@ COMMANDS = {
     "pack": ("structdump.cli.pack:pack", "Bundles of dump directories and TORCH_TRACE logs."),
     "merge": ("structdump.cli.merge:merge", "The bundles of many ranks as one, each text once."),
     "diff": ("structdump.cli.diff:diff", "What two runs compiled differently, and from which stage on."),
+    "table": ("structdump.cli.table:table", "A table of many bundles: Parquet, CSV or JSON lines."),
     "html": ("structdump.cli.html:html", "One self-contained page to read in a browser."),
     "repro": ("structdump.cli.repro:repro", "A script that compiles a graph of a bundle again."),
     "verify": ("structdump.cli.verify:verify", "Check that bundles are whole and consistent."),
