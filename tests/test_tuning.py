@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import types
-import weakref
 from pathlib import Path
 
 import pytest
@@ -14,9 +14,11 @@ import structdump
 
 pytest.importorskip("torch")
 from torch._guards import CompileContext, CompileId, compile_context
+from torch._inductor import codecache
 from torch._inductor.runtime import autotune_cache, triton_heuristics  # the hooks wait for it
 from torch._logging._internal import trace_structured
 
+from structdump.sources.hooks.assembly import _seen as seen
 from structdump.sources.hooks.state import state_of
 
 NAME = "triton_poi_fused_add_0"
@@ -164,11 +166,12 @@ def result(config, key):
     return types.SimpleNamespace(config=config, kernel=types.SimpleNamespace(hash=key))
 
 
-def assembly(tmp_path, lies, autotuner):
+def assembly(tmp_path, lies, autotuner, reload_kernel=None):
     with captured(tmp_path) as capture:
         emit(0, (NAME, triton_kernel(1), lies))
+        emit(1, (NAME, triton_kernel(2), lies.with_name("cdef.py")))
         (session,) = structdump.sources.hooks.HUB.sessions
-        state_of(session).autotuners.append(weakref.ref(autotuner))
+        seen(autotuner, reload_kernel, session)
     bundle = structdump.load(capture.path)
     assert bundle.hook_errors == []
     return {a.stage: a.text for a in bundle.artifacts if a.kind == "ir"}
@@ -202,6 +205,22 @@ def test_text_in_memory(tmp_path, lies):
     autotuner.compile_results[1].kernel.asm = {"ttir": "in memory", "cubin": b"\x7fELF"}
     autotuner.launchers = [types.SimpleNamespace(config=won, cache_hash="WON")]
     assert assembly(tmp_path, lies, autotuner) == {"ttir": "in memory"}
+
+
+@pytest.mark.usefixtures("triton_cache")
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_template_that_another_process_compiled_is_known_by_its_source(tmp_path, lies, number):
+    load_kernel = functools.partial(codecache.PyCodeCache.load, NAME, triton_kernel(number))
+
+    def reload_kernel_in_parent():
+        return load_kernel()
+
+    autotuner = Autotuner(lies)
+    autotuner.filename = autotuner.fn.fn = None
+    autotuner.launchers = [types.SimpleNamespace(config=chosen(), cache_hash="WON")]
+    runs = number < 3
+    found = assembly(tmp_path, lies, autotuner, reload_kernel_in_parent)
+    assert found == ({s: f"{s} of WON" for s in STAGES} if runs else {})
 
 
 @pytest.mark.usefixtures("triton_cache")

@@ -56,9 +56,15 @@ class State:
     def _found(self, kernel: Event, path: str | None) -> None:
         if path is None:
             self.kernels[kernel.name] = kernel
-        else:
-            self.paths.setdefault(stem(path), []).append(kernel)
-            self.lies_in(path)
+            return
+        paths = {stem(path): path}
+        if kernel.stage == "triton" and isinstance(kernel.text, str):
+            # A template's comment names a file that its source, as it stands beside it, is not loaded from.
+            name = file_name(kernel.text)
+            paths[name] = os.path.join(os.path.dirname(os.path.dirname(path)), name[1:3], f"{name}.py")  # noqa: PTH118, PTH120 # a path from torch
+        for name, place in paths.items():
+            self.paths.setdefault(name, []).append(kernel)
+            self.lies_in(place)
 
     def lies_in(self, path: str) -> None:
         """Remember a folder that the file of a kernel lies in: cached output code may name another one."""
@@ -71,7 +77,7 @@ class State:
             return [self.kernels[name]]
         if found is None and path is None:
             named = [kernels for kernels in self.paths.values() if any(k.name == name for k in kernels)]
-            found = named[0] if len(named) == 1 else None
+            found = named[0] if len({tuple(map(id, kernels)) for kernels in named}) == 1 else None
         return found or []
 
 
@@ -90,10 +96,17 @@ def file_of(autotuner: Any, reload_kernel: Any = None) -> str | None:
     for cell in getattr(reload_kernel, "__closure__", None) or ():
         load = cell.cell_contents
         if isinstance(load, functools.partial) and load.args and isinstance(load.args[-1], str):
-            # as PyCodeCache.write names it (torch/_inductor/codecache.py)
-            name: str = sys.modules["torch._inductor.codecache"].get_hash(load.args[-1].strip())
-            return name
+            return file_name(load.args[-1])
     return None
+
+
+def file_name(source: str) -> str:
+    """Return the name of the file, without suffix, that torch loads such a source from.
+
+    From torch/_inductor/codecache.py, `PyCodeCache.write` (torch 2.9 to 2.13).
+    """
+    name: str = sys.modules["torch._inductor.codecache"].get_hash(source.strip())
+    return name
 
 
 def stem(path: str) -> str:
