@@ -42,7 +42,7 @@ class DumpConfig(BaseModel):
     output: str | None = Field(
         None,
         description="a directory (default: the current one) or a file name, which may hold "
-        "{program} {time} {rank} {pid} {level}",
+        "{program} {time} {rank} {pid} {level}; or the URL of one, such as s3://bucket/runs",
     )
     passes: tuple[str, ...] = Field((), description="graph stages and passes, by name")
     kernels: tuple[str, ...] = Field((), description="kernels, by name")

@@ -6,6 +6,7 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,7 +26,8 @@ def is_url(place: Place) -> bool:
         >>> is_url("s3://bucket/run.json.zst"), is_url(Path("s3://bucket/a")), is_url("/tmp/a"), is_url("a:b")
         (True, True, False, False)
     """
-    return _URL.match(os.fspath(place)) is not None
+    name = os.fspath(place)
+    return _URL.match(name) is not None and not os.path.lexists(name)
 
 
 def url_of(place: Place) -> str:
@@ -36,7 +38,10 @@ def url_of(place: Place) -> str:
         >>> url_of(Path("s3://bucket/a"))
         's3://bucket/a'
     """
-    return re.sub(r"^([A-Za-z][A-Za-z0-9+.-]+):/(?!/)", r"\1://", os.fspath(place))
+    name = os.fspath(place)
+    if re.match(r"(?:file|local):/(?!/)", name):  # these have a third slash, of the path itself
+        return name.replace(":/", ":///", 1)
+    return re.sub(r"^([A-Za-z][A-Za-z0-9+.-]+):/(?!/)", r"\1://", name)
 
 
 def opened(place: Place) -> IO[bytes]:
@@ -50,6 +55,29 @@ def opened(place: Place) -> IO[bytes]:
     with _told(url):
         file: IO[bytes] = _fsspec().open(url, "rb").open()
         return file
+
+
+def put(local: Path, url: str, *, overwrite: bool = False) -> str:
+    """Copy a file to a URL, or, if something is there, to the next free name like it; return its URL.
+
+    Raises OSError or NotABundleError if that fails.
+    """
+    with _told(url, "written"):
+        system, path = _fsspec().core.url_to_fs(url)
+        target = next(name for name in _names(path) if overwrite or not system.exists(name))
+        if "/" in target:
+            system.makedirs(target.rpartition("/")[0], exist_ok=True)
+        system.put_file(str(local), target)
+        return str(system.unstrip_protocol(target))
+
+
+def _names(path: str) -> Iterator[str]:
+    """`run.json.zst`, then `run-1.json.zst`, and so on."""
+    yield path
+    folder, slash, name = path.rpartition("/")
+    stem, dot, ending = name.partition(".")
+    for number in count(1):
+        yield f"{folder}{slash}{stem}-{number}{dot}{ending}"
 
 
 def size(file: IO[bytes]) -> int:
@@ -103,8 +131,8 @@ def _fsspec() -> Any:
 class _told:  # noqa: N801  # used like a function
     """Turn the many errors of remote stores into one; what is missing is said by fsspec itself."""
 
-    def __init__(self, url: str):
-        self.url = url
+    def __init__(self, url: str, what: str = "read"):
+        self.url, self.what = url, what
 
     def __enter__(self) -> None:
         pass
@@ -112,4 +140,4 @@ class _told:  # noqa: N801  # used like a function
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, OSError) or not isinstance(error, Exception):
             return
-        raise NotABundleError(f"{self.url} cannot be read: {error}") from None
+        raise NotABundleError(f"{self.url} cannot be {self.what}: {error}") from None

@@ -21,6 +21,7 @@ _DEVICE = re.compile(rf"\b((?:{'|'.join(_TYPES)}):\d+)\b")
 _BEFORE = (
     *(f"{name}:" for name in _TYPES), *(f"type='{name}', index=" for name in _TYPES),
     "DeviceGuard(", "set_device(", "get_raw_stream(", "get_cuda_stream(", "get_xpu_stream(", "stream",
+    "default_generators[", "device_guard(", "set_index(", ", device=",
 )  # fmt: skip
 _HASHED = re.compile(r"(?:\b[a-z2-7]{2}/)?\b[a-z][a-z2-7]{50,52}\b")
 _QUOTED_HASH = re.compile(r'"[a-z][a-z2-7]{50,52}"')

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from structdump.bundle.merge import merge
+from structdump.bundle.places import opened
 from structdump.bundle.writer import write_document
 from structdump.errors import BundleError
 from structdump.sources.spool import shown, warn
@@ -123,7 +124,10 @@ def _own(rank: int | None) -> bytes:
                 bundle, Path(directory, "own.json.zst"), max_bytes=session.config.max_bytes
             ).path
             return path.read_bytes()
-    return WRITTEN[0].read_bytes() if WRITTEN else b""
+    if not WRITTEN:
+        return b""
+    with opened(WRITTEN[0]) as file:
+        return file.read()
 
 
 def _write(

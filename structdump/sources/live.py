@@ -7,32 +7,36 @@ import functools
 import importlib.util
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from multiprocessing import util
 from pathlib import Path
 from typing import Any, TypeVar
 
 from structdump.bundle.model import Run
+from structdump.bundle.places import is_url
 from structdump.bundle.writer import WriteResult
 from structdump.config import DumpConfig
 from structdump.errors import CaptureError
 from structdump.sources.environment import collect, distributed_rank
 from structdump.sources.session import Session
 from structdump.sources.spool import shown, warn
-from structdump.sources.target import launcher_rank, program_name, resolve
+from structdump.sources.target import launcher_rank, program_name, resolve, resolve_url
+from structdump.sources.upload import shown_url, upload
 
-#: The bundle that this process wrote last, if any.
-WRITTEN: list[Path] = []
+#: The bundle that this process wrote last, if any: its path, or its URL.
+WRITTEN: list[Path | str] = []
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class capture:  # noqa: N801 # it is called like a function: `with structdump.capture(...):`
     """Capture what torch.compile does inside a `with` block, or inside each call of a function.
 
-    `output` is a directory, or a file name with optional placeholders (see `DumpConfig.output`);
-    the other arguments are the settings of `DumpConfig`. Afterwards `path` is the bundle's path,
-    or None if nothing was compiled. Captures may nest and may run in several threads; each sees
-    what is compiled while it is open. An existing file is never overwritten unless `overwrite`.
+    `output` is a directory, a file name with optional placeholders, or a URL (see `DumpConfig.output`);
+    the other arguments are the settings of `DumpConfig`. Afterwards `path` is the bundle's path, or None
+    if nothing was compiled, and `url` where it was uploaded instead, if that was asked for and worked.
+    Captures may nest and may run in several threads; each sees what is compiled while it is open. An
+    existing file is never overwritten unless `overwrite`.
 
     Raises `ConfigError` for a bad setting and `CaptureError` if PyTorch is not installed. Once
     inside, it raises nothing of its own.
@@ -52,6 +56,7 @@ class capture:  # noqa: N801 # it is called like a function: `with structdump.ca
         given = {**settings, "output": None if output is None else os.fspath(output)}
         self.config = DumpConfig.resolve(given)
         self.path: Path | None = None
+        self.url: str | None = None
         self.result: WriteResult | None = None
         self._overwrite = overwrite
         self._session: Session | None = None
@@ -69,7 +74,8 @@ class capture:  # noqa: N801 # it is called like a function: `with structdump.ca
         session, self._session = self._session, None
         if session is not None:
             self.result = stop(session)
-            self.path = self.result.path if self.result else None
+            self.url = session.url
+            self.path = self.result.path if self.result and not self.url else None
 
     def __call__(self, function: F) -> F:
         """Decorate `function`: each call is a capture of its own."""
@@ -82,7 +88,7 @@ class capture:  # noqa: N801 # it is called like a function: `with structdump.ca
                 try:
                     return function(*args, **kwargs)
                 finally:
-                    self.path, self.result = one.path, one.result
+                    self.path, self.url, self.result = one.path, one.url, one.result
 
         return wrapper  # type: ignore[return-value] # functools.wraps keeps the signature, mypy does not see it
 
@@ -116,6 +122,12 @@ def start(config: DumpConfig, *, overwrite: bool = False) -> Session:
     def target() -> Path:
         _refresh_rank(run)
         name = session.redactor.text(program)
+        if config.output is not None and is_url(config.output):
+            session.url = resolve_url(
+                config.output, program=name, level=config.level, rank=run.rank, ranks=run.world_size
+            )
+            # Kept if the upload fails, and a killed process leaves its journal there.
+            return Path(tempfile.gettempdir(), f"{os.getpid()}-{session.url.rpartition('/')[2]}")
         return resolve(config.output, program=name, level=config.level, rank=run.rank)
 
     session = Session(
@@ -141,8 +153,10 @@ def stop(session: Session) -> WriteResult | None:
         failed = session.book.any_failed() if session.config.when == "failure" else True
         result = session.finish(keep=failed)
         if result is not None:
+            if session.url is not None:
+                session.url = upload(result.path, session.url, session.redactor.text)
             announce(session, result)
-            WRITTEN[:] = [result.path]
+            WRITTEN[:] = [session.url or result.path]
     return session.result
 
 
@@ -156,9 +170,8 @@ def announce(session: Session, result: WriteResult) -> None:
         parts.append(f"{sum(session.redactor.counts.values())} values redacted")
     if session.errors:
         parts.append(f"{session.errors} hook errors")
-    warn(
-        f"wrote {shown(result.path)} ({size(result.bytes)}, level {session.policy.level}: {', '.join(parts)})"
-    )
+    place = shown(result.path) if session.url is None else shown_url(session.url)
+    warn(f"wrote {place} ({size(result.bytes)}, level {session.policy.level}: {', '.join(parts)})")
 
 
 def size(count: int) -> str:

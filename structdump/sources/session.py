@@ -40,7 +40,7 @@ class Session:
 
     `target` and `wanted` are called once, at the first event: the path of the bundle, and whether
     there is to be one. `notes` are further reasons for the verdict, and `partial` makes it so.
-    `clock` measures the time that hooks spend for this session.
+    `clock` measures the time that hooks spend for this session. `url` is where the bundle is to be uploaded.
     """
 
     def __init__(
@@ -62,6 +62,7 @@ class Session:
         self.run.id = self.run.id or uuid.uuid4().hex
         self.run.started = self.run.started or _now()
         self.result: WriteResult | None = None
+        self.url: str | None = None
         self.notes: list[str] = []
         self.partial = False
         self.paused = False

@@ -58,9 +58,36 @@ def resolve(output: str | os.PathLike[str] | None, *, program: str, level: str, 
         >>> resolve("out/{program}.json.zst", program="train", level="low", rank=None).as_posix()
         'out/train.json.zst'
     """
+    return Path(_filled(output, program, level, rank)).expanduser()
+
+
+def resolve_url(output: str, *, program: str, level: str, rank: int | None, ranks: int | None) -> str:
+    """Return the URL a capture is to be uploaded to; the same rules as with `resolve`.
+
+    A store can't make sure that no two processes write one file, so in a job of several `ranks` each has
+    its rank in the name.
+
+    Example::
+
+        >>> resolve_url("s3://bucket/{program}.json.zst", program="train", level="low", rank=3, ranks=8)
+        's3://bucket/train_rank3.json.zst'
+    """
+    filled = _filled(output, program, level, rank)
+    name = output.rpartition("/")[2]
+    own = "{rank}" in name or "{pid}" in name or not _is_file(output)
+    if own or rank is None or ranks == 1:
+        return filled
+    ending = next(e for e in SUFFIXES if filled.endswith(e))
+    return f"{filled.removesuffix(ending)}_rank{rank}{ending}"
+
+
+def _is_file(output: str) -> bool:
+    return output.endswith(SUFFIXES) or "{" in output.rpartition("/")[2]
+
+
+def _filled(output: str | os.PathLike[str] | None, program: str, level: str, rank: int | None) -> str:
     text = os.fspath(output) if output is not None else "."
-    is_file = text.endswith(SUFFIXES) or "{" in Path(text).name
-    if not is_file:
+    if not _is_file(text):
         part = "" if rank is None else "_rank{rank}"
         text = os.path.join(text, f"structdump_{{program}}_{{time}}{part}_{{pid}}.json.zst")  # noqa: PTH118 # braces are still to be filled
     values = {
@@ -71,7 +98,7 @@ def resolve(output: str | os.PathLike[str] | None, *, program: str, level: str, 
         "level": level,
     }
     filled = re.sub(r"\{(\w+)\}", lambda m: values.get(m[1], m[0]), text)
-    return Path(filled if filled.endswith(SUFFIXES) else filled + SUFFIXES[0]).expanduser()
+    return filled if filled.endswith(SUFFIXES) else filled + SUFFIXES[0]
 
 
 def slug(name: str) -> str:
