@@ -58,6 +58,9 @@ class DumpConfig(BaseModel):
     )
     redact: bool = Field(True, description="replace private values by tokens")
     redact_patterns: tuple[str, ...] = Field((), description="more regular expressions to redact")
+    privacy: Literal["normal", "shapes"] = Field(
+        "normal", description="shapes: topology, shapes and torch's own names; no source, no other names"
+    )
     when: Literal["always", "failure"] = Field(
         "always", description="failure: write a bundle only if a compile failed or fell back"
     )

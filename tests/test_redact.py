@@ -111,10 +111,10 @@ REPLACED = [
     ("{'Authorization': 'token 0123456789abcdef'}", "{'Authorization': 'token <secret-1>'}"),
     ("-H 'Authorization: Bearer abcdef' https://x", "-H 'Authorization: Bearer <secret-1>' https://x"),
     ("Cookie: session=abc; theme=dark", "Cookie: <secret-1>"),
-    ("https://sam:hunter2@example.com/x", "https://<secret-1>@example.com/x"),
+    ("https://sam:hunter2@example.com/x", "https://<secret-1>@<host-1>/x"),
     ("postgres://sam:hunter2@db:5432/x", "postgres://<secret-1>@db:5432/x"),
     ("https://s3/x?X-Amz-Signature=0123456789abcdef0123&y=1", "https://s3/x?X-Amz-Signature=<secret-1>&y=1"),
-    ("https://a.blob/x?sv=1&sig=abc%2Fdef0123456789%3D", "https://a.blob/x?sv=1&sig=<secret-1>"),
+    ("https://a.blob/x?sv=1&sig=abc%2Fdef0123456789%3D", "https://<host-1>/x?sv=1&sig=<secret-1>"),
     ("https://x/?access_token=abc123def&b=2", "https://x/?access_token=<secret-1>&b=2"),
     (
         "DefaultEndpointsProtocol=https;AccountKey=abcDEF123==;x=1",
@@ -459,12 +459,15 @@ def test_gates_hide_nothing(text):
     assert gated.text(text) == open_.text(text)
 
 
+_ASCII = st.characters(codec="ascii")
+
+
 @settings(max_examples=400, deadline=None)
 @given(st.data())
 def test_each_shape_passes_its_own_gates(data):
     rule = data.draw(st.sampled_from(redact_rules.SHAPES))
     simple = re.sub(r"\(\?<?[!=](?:[^()\[\]]|\[[^\]]*\])*\)", "", rule.expression)
-    text = data.draw(st.from_regex(re.compile(simple, re.ASCII), fullmatch=True))
+    text = data.draw(st.from_regex(re.compile(simple, re.ASCII), fullmatch=True, alphabet=_ASCII))
     assert gate(rule.gates)(text)
     assert gate([redact_rules.SHAPE_HINT])(text)
 

@@ -193,6 +193,9 @@ class Omission(Model):
 
     reason: str
     bytes: int | None = None
+    same: str | None = Field(
+        None, description="with privacy=shapes: a token that artifacts have in common whose texts were equal"
+    )
 
 
 class Choice(Model):

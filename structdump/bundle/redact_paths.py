@@ -18,7 +18,7 @@ _SPACED = rf"(?:(?: (?!-)[\w.+&()-]{{1,40}}){{1,6}}/{_RUN}){{0,4}}"
 _POSIX = re.compile(
     r"/(?:(?=(?:home|Users)/{1,4}[\w.@<])|(?<![\w)\]}.~*/\\%$#&?+>-]/)|(?<= [12&]>/)"
     r"|(?:(?<=[ \"'=,]-[A-Za-z]/)|(?<=^-[A-Za-z]/))(?=[A-Za-z])"
-    rf"|(?<=\\[nrt]/)|(?<=:///))(?=[\w.@]){_RUN}{_SPACED}"
+    rf"|(?<=\\[nrt]/)|(?<=:///)|(?<=hash\([0-9a-f]{{8}}\)/))(?=[\w.@]){_RUN}{_SPACED}"
 )
 _TILDE = re.compile(r"~(?<![\w)\]}>/.]~)(?:[a-z][a-z0-9_-]{1,31})?/(?=[\w.@])[\w.+@~%=,/-]*")
 _VARIABLE = re.compile(r"\$\{?HOME\}?/(?=[\w.@])[\w.+@~%=,/-]*")
@@ -35,6 +35,13 @@ _FRAME = re.compile(
     r"File(?:: | \\?\")(?P<folder>(?![/<~.])[\w.@+ -]{1,255}(?:/[\w.@+ -]{1,255}){0,20})"
     r"(?=/[^/\n\":]{1,255}(?:\\?\"|:\d))"
 )
+# As guards name one (torch/_dynamo/guards.py, get_verbose_code_part): without the folders that torch's own
+# path begins with, too; and as messages do.
+_SHORTENED = re.compile(
+    r"# (?P<spaced>(?![/<~.])[\w.@+ -]{1,255}(?:/[\w.@+ -]{1,255}){0,20})(?=/[^/\n\":]{1,255}\.py:\d+ in )"
+    r"|(?<![\w.@+~<>/%$:-])(?P<folder>(?!\.)[\w.@+-]{1,255}(?:/[\w.@+-]{1,255}){0,20})(?=/[\w.@+-]{1,255}\.py:\d)"
+)
+_NAMES_SHORTENED = gate([r"[\w.@+ -]/[^/\n]{1,255}\.py:\d"])
 _NAMES_FRAME = gate([r"File(?:: | \\?\")[^/<~.]"])
 _RELATIVE = re.compile(r"(?:[\w.+@~-]+/)+[\w.+@~-]+")
 _OWNER = re.compile(r"(?<=torchinductor_)(?!root(?:/|$)|<)[^/\\%\s]+")
@@ -136,6 +143,8 @@ class Paths:
             if _NAMES_FRAME(text):
                 text = _FRAME.sub(self._frame, text)
             text = self._posix(text)
+            if _NAMES_SHORTENED(text):
+                text = _SHORTENED.sub(self._shortened, text)
             if "~" in text:
                 text = _TILDE.sub(self._tilde, text)
             if "$" in text:
@@ -152,7 +161,14 @@ class Paths:
         folder, _, name = path.rpartition("/")
         if not folder.strip("./") or not is_file(name) or not _RELATIVE.fullmatch(path):
             return path
-        return f"{self._tokens.replace('path', folder)}/{name}"
+        return f"{self._folder(folder)}/{name}"
+
+    def _folder(self, folder: str) -> str:
+        """Shorten a relative folder up to what is the same on every machine."""
+        cut = _kept_from(f"/{folder}/")
+        if cut < 0:
+            return self._tokens.replace("path", folder)
+        return (self._tokens.replace("path", folder[: cut - 1]) if cut else "") + folder[max(cut - 1, 0) :]
 
     def _shorten(self, path: str) -> tuple[str, str] | None:
         """The token of the private head and the tail, or None if the path may stay."""
@@ -207,7 +223,11 @@ class Paths:
 
     def _frame(self, match: re.Match[str]) -> str:
         lead = match.group()[: match.start("folder") - match.start()]
-        return lead + self._tokens.replace("path", match.group("folder"))
+        return lead + self._folder(match.group("folder"))
+
+    def _shortened(self, match: re.Match[str]) -> str:
+        folder = match["spaced"] or match["folder"]
+        return match.group()[: -len(folder)] + self._folder(folder)
 
     def _tilde(self, match: re.Match[str]) -> str:
         head, _, rest = match.group().partition("/")

@@ -260,13 +260,33 @@ EMAIL = Rule(
         rf"(?<![A-Za-z0-9_.+%-])[A-Za-z0-9_.+%-]{{1,64}}@(?:[A-Za-z0-9-]{{1,63}}\.){{1,8}}(?:{_TLD})(?![\w(\[=-]|\.\w)"
     ),
 )
+# Hosts that everybody knows; any other in a URL may be somebody's own.
+_PUBLIC_HOSTS = """
+    github\\.com|githubusercontent\\.com|github\\.io|gitlab\\.com|pytorch\\.org|python\\.org|pypi\\.org
+    |pythonhosted\\.org|huggingface\\.co|hf\\.co|nvidia\\.com|amd\\.com|intel\\.com|arm\\.com|google\\.com
+    |googlesource\\.com|microsoft\\.com|apple\\.com|facebook\\.com|fb\\.com|meta\\.com|fburl\\.com|goo\\.gl|bit\\.ly
+    |wikipedia\\.org|arxiv\\.org|doi\\.org|readthedocs\\.(?:io|org)|stackoverflow\\.com|openai\\.com|anthropic\\.com
+    |kernel\\.org|gnu\\.org|apache\\.org|llvm\\.org|w3\\.org|json-schema\\.org|opensource\\.org
+    |slack\\.com|discord\\.com|vllm\\.ai|sglang\\.ai
+    |triton-lang\\.org|cppreference\\.com|numpy\\.org|scipy\\.org|sympy\\.org|schema\\.org|xmlsoap\\.org
+""".replace("\n", "").replace(" ", "")
+URL_HOST = Rule(
+    "url_host",
+    "host",
+    ("://",),
+    (
+        r"://(?:<secret-\d{1,9}>@|[\w.-]{1,64}@)?"
+        rf"(?!(?:[\w-]{{1,63}}\.){{0,8}}(?:{_PUBLIC_HOSTS})(?![\w.-]*\w))"
+        r"(?P<v>(?:[A-Za-z0-9_-]{1,63}\.){1,8}[A-Za-z]{2,24})(?![\w<-])"
+    ),
+)
 # Literals alone are looked for at 8 GB/s, so they come before the gates of each shape.
 SHAPE_HINT = (
     r"://|-----BEGIN|A[KS]IA|AIza|ya29\.|GOCSPX-|eyJ|hf_|api_org_|gh[pousr]_|github_pat_|gl[a-z]{2,5}-|sk-|xox[a-z]-"
     r"|xapp-|wandb_v|local-|nvapi-|pplx-|xai-|pypi-AgE|k_live_|npm_|gsk_|r8_|dckr_pat_|dop_v1_|SG\."
 )
 # Specific shapes before what only a name tells.
-BEFORE_PATHS = (*SHAPES, ARGUMENT, EQUALS, COLON, EMAIL)
+BEFORE_PATHS = (*SHAPES, ARGUMENT, EQUALS, COLON, EMAIL, URL_HOST)
 AFTER_PATHS = (MAC, IPV6, IPV4)
 GATES_BEFORE = (SHAPE_HINT, *(pattern for rule in (ARGUMENT, EQUALS, EMAIL) for pattern in rule.gates))
 GATES_AFTER = (*IPV6.gates, *IPV4.gates)

@@ -11,9 +11,11 @@ from typing import Any
 
 from structdump.bundle.merge import merge
 from structdump.bundle.places import opened
+from structdump.bundle.privacy import Privacy
+from structdump.bundle.redact import Redactor
 from structdump.bundle.writer import write_document
 from structdump.errors import BundleError
-from structdump.sources.spool import shown, warn
+from structdump.sources.spool import warn
 from structdump.sources.target import program_name, resolve
 
 _HELD = 256 << 20  # bytes that the destination holds of all ranks at a time
@@ -130,6 +132,12 @@ def _own(rank: int | None) -> bytes:
         return file.read()
 
 
+def _privacy() -> Privacy:
+    from structdump.sources.hooks import HUB
+
+    return next((session.privacy for session in reversed(HUB.sessions)), Privacy(Redactor()))
+
+
 def _write(
     sources: Sequence[Path | bytes], ranks: Sequence[int], output: Any, silent: set[int]
 ) -> Path | None:
@@ -137,9 +145,9 @@ def _write(
     if not sources:
         warn("gather: no rank has captured anything")
         return None
-    target = (
-        Path(output) if output is not None else resolve(_NAME, program=program_name(), level="", rank=None)
-    )
+    privacy = _privacy()
+    program = privacy.program(program_name())
+    target = Path(output) if output is not None else resolve(_NAME, program=program, level="", rank=None)
     target.parent.mkdir(parents=True, exist_ok=True)
 
     def left_out(name: str, error: BundleError) -> None:
@@ -147,5 +155,5 @@ def _write(
 
     path = merge(sources, target, on_error=left_out).path
     missing = f", nothing of rank {', '.join(map(str, sorted(silent)))}" if silent else ""
-    warn(f"wrote {shown(path)} ({len(sources)} of {len(ranks)} ranks{missing})")
+    warn(f"wrote {privacy.place(path)} ({len(sources)} of {len(ranks)} ranks{missing})")
     return path

@@ -20,7 +20,7 @@ from structdump.config import DumpConfig
 from structdump.errors import CaptureError
 from structdump.sources.environment import collect, distributed_rank
 from structdump.sources.session import Session
-from structdump.sources.spool import shown, warn
+from structdump.sources.spool import warn
 from structdump.sources.target import launcher_rank, program_name, resolve, resolve_url
 from structdump.sources.upload import shown_url, upload
 
@@ -121,7 +121,7 @@ def start(config: DumpConfig, *, overwrite: bool = False) -> Session:
 
     def target() -> Path:
         _refresh_rank(run)
-        name = session.redactor.text(program)
+        name = session.privacy.program(program)
         if config.output is not None and is_url(config.output):
             session.url = resolve_url(
                 config.output, program=name, level=config.level, rank=run.rank, ranks=run.world_size
@@ -154,7 +154,7 @@ def stop(session: Session) -> WriteResult | None:
         result = session.finish(keep=failed)
         if result is not None:
             if session.url is not None:
-                session.url = upload(result.path, session.url, session.redactor.text)
+                session.url = upload(result.path, session.url, session.privacy.message)
             announce(session, result)
             WRITTEN[:] = [session.url or result.path]
     return session.result
@@ -166,11 +166,11 @@ def announce(session: Session, result: WriteResult) -> None:
     parts = [f"{counts['keep']} kept", f"{counts['index']} indexed"]
     if counts["drop"]:
         parts.append(f"{counts['drop']} counted only")
-    if session.redactor.counts:
-        parts.append(f"{sum(session.redactor.counts.values())} values redacted")
+    if session.privacy.counts:
+        parts.append(f"{sum(session.privacy.counts.values())} values redacted")
     if session.errors:
         parts.append(f"{session.errors} hook errors")
-    place = shown(result.path) if session.url is None else shown_url(session.url)
+    place = session.privacy.place(result.path) if session.url is None else shown_url(session.url)
     warn(f"wrote {place} ({size(result.bytes)}, level {session.policy.level}: {', '.join(parts)})")
 
 

@@ -97,7 +97,7 @@ def _session(
     run = Run(program=name, rank=rank)
 
     def target() -> Path:
-        redacted = session.redactor.text(name)
+        redacted = session.privacy.program(name)
         if config.output is None or (not config.output.endswith(SUFFIXES) and "{" not in config.output):
             folder = config.output or "."
             return (

@@ -16,6 +16,7 @@ from structdump.bundle.graphs import measure_text
 from structdump.bundle.limits import OWN
 from structdump.bundle.model import Artifact, Autotune, Bundle, Kind, Omission, Run
 from structdump.bundle.normal import normalise
+from structdump.bundle.privacy import REASON, Privacy
 from structdump.bundle.reader import load
 from structdump.bundle.redact import Redactor
 from structdump.bundle.writer import WriteResult
@@ -57,7 +58,10 @@ class Session:
         self.config = config
         self.policy = Policy(config)
         self.book = CompileBook()
-        self.redactor = Redactor(enabled=config.redact, patterns=config.redact_patterns)
+        self.privacy = Privacy(
+            Redactor(enabled=config.redact, patterns=config.redact_patterns),
+            shapes=config.privacy == "shapes",
+        )
         self.run = run or Run(program="")
         self.run.id = self.run.id or uuid.uuid4().hex
         self.run.started = self.run.started or _now()
@@ -75,7 +79,7 @@ class Session:
         self._environment = environment
         self._overwrite = overwrite
         self._lock = threading.RLock()
-        self._spool = Spool(live=source == "live")
+        self._spool = Spool(live=source == "live", shown=self.privacy.place)
         self._omitted: dict[str, dict[str, int]] = {}
         self._errors: dict[tuple[str, str], int] = {}
         self._before: dict[tuple[Any, ...], str] = {}
@@ -146,7 +150,7 @@ class Session:
         """Note that a hook failed. The same failure is stored once and counted."""
         message = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
         with self._lock:
-            key = (hook, self.redactor.text(normalise(message))[:2000])
+            key = (hook, normalise(message)[:2000])
             self._errors[key] = self._errors.get(key, 0) + 1
 
     def note_compile(self, compile_id: str) -> None:
@@ -154,7 +158,7 @@ class Session:
         with self._lock:
             found = self.book.record(compile_id)
             if found is not None and self.opened and not self.closed:
-                data = self.redactor.value(found.model_dump(exclude_defaults=True))
+                data = self.privacy.compile(found.model_dump(exclude_defaults=True))
                 self._spool.write({"t": "compile", "compile": data})
 
     def flush(self) -> None:
@@ -238,23 +242,30 @@ class Session:
 
     def _store(self, artifact: Artifact, text: str | None, omitted: Omission | None) -> None:
         with self._lock:
+            stored = None
             if text is not None:
-                stored, artifact.digest, artifact.bytes = self._prepared(text)
+                stored, artifact.digest, artifact.bytes, omitted = self._prepared(artifact.kind, text)
                 self._compare(artifact)
-                if artifact.kind in ("graph", "pass") and artifact.language == "python":
-                    artifact.nodes, artifact.ops = self._counted(stored)
-                self._spool.write_text(artifact.digest, stored)
             self.counts["drop"] -= 1
             self.counts["keep" if omitted is None else "index"] += 1
             if omitted is not None:
                 artifact.omitted = omitted
                 self._omit(omitted.reason, "indexed", omitted.bytes)
-            data = self.redactor.value(artifact.model_dump(exclude_defaults=True))
+            data = self.privacy.artifact(artifact.model_dump(exclude_defaults=True))
+            if stored is not None and artifact.digest is not None:
+                if artifact.kind in ("graph", "pass") and artifact.language == "python":
+                    data["nodes"], data["ops"] = self._counted(stored)
+                self._spool.write_text(artifact.digest, stored)
             self._spool.write({"t": "artifact", "artifact": data})
 
-    def _prepare(self, text: str) -> tuple[str, str, int]:
-        stored = self.redactor.text(normalise(text))
-        return stored, digest(stored), len(stored.encode("utf-8", "surrogatepass"))
+    def _prepare(self, kind: str, text: str) -> tuple[str | None, str | None, int | None, Omission | None]:
+        """Return a text as it is stored, its digest and its bytes; or why it is not."""
+        normal = normalise(text)
+        stored = self.privacy.text(kind, normal)
+        if stored is None:
+            size = len(normal.encode("utf-8", "surrogatepass"))
+            return None, None, None, Omission(reason=REASON, bytes=size, same=self.privacy.same(normal))
+        return stored, digest(stored), len(stored.encode("utf-8", "surrogatepass")), None
 
     def _compare(self, artifact: Artifact) -> None:
         if artifact.phase is None or artifact.digest is None or artifact.kind != "graph":
@@ -281,18 +292,13 @@ class Session:
             {
                 "t": "head",
                 "producer": {"name": "structdump", "version": __version__, "source": self._source},
-                "run": self.redactor.value(self._redacted_run()),
+                "run": self.privacy.run(self.run.model_dump()),
                 "level": self.policy.level,
-                "config": self.redactor.value(self.config.model_dump(mode="json")),
+                "config": self.privacy.config(self.config.model_dump(mode="json")),
             }
         )
         self._spool.write({"t": "state", "environment": self._collect_environment()})
         return True
-
-    def _redacted_run(self) -> dict[str, Any]:
-        data = self.run.model_dump()
-        data["argv"] = self.redactor.argv(self.run.argv)
-        return data
 
     def _collect_environment(self) -> dict[str, Any]:
         try:
@@ -300,9 +306,7 @@ class Session:
         except Exception as error:  # noqa: BLE001 # a bundle without environment is better than none
             self.fail("environment", error)
             return {}
-        variables = self.redactor.env(environment.pop("variables", {}))
-        clean: dict[str, Any] = self.redactor.value(environment)
-        return {**clean, "variables": variables}
+        return self.privacy.environment(environment)
 
     def _state(self) -> dict[str, Any]:
         compiles = self.book.records()
@@ -312,19 +316,24 @@ class Session:
         state: dict[str, Any] = {
             "t": "state",
             "environment": self._collect_environment(),
-            "compiles": [self.redactor.value(c.model_dump(exclude_defaults=True)) for c in compiles],
-            "completeness": {
-                **self._verdict(),
-                "seen": sum(self.counts.values()),
-                "kept": self.counts["keep"],
-                "indexed": self.counts["index"],
-                "dropped": self.counts["drop"],
-            },
-            "omitted": self._omitted,
-            "hook_errors": [{"hook": h, "error": e, "count": n} for (h, e), n in self._errors.items()],
-            "run": self.redactor.value(self._redacted_run()),
+            "compiles": [self.privacy.compile(c.model_dump(exclude_defaults=True)) for c in compiles],
+            "completeness": self.privacy.completeness(
+                {
+                    **self._verdict(),
+                    "seen": sum(self.counts.values()),
+                    "kept": self.counts["keep"],
+                    "indexed": self.counts["index"],
+                    "dropped": self.counts["drop"],
+                }
+            ),
+            "omitted": self.privacy.omitted(self._omitted),
+            "hook_errors": [
+                self.privacy.hook_error({"hook": h, "error": e, "count": n})
+                for (h, e), n in self._errors.items()
+            ],
+            "run": self.privacy.run(self.run.model_dump()),
         }
-        state["redactions"] = dict(self.redactor.counts)
+        state["redactions"] = self.privacy.counts
         return state
 
     def _verdict(self) -> dict[str, Any]:

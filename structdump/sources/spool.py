@@ -14,14 +14,15 @@ from structdump.errors import UsageError
 
 
 class Spool:
-    """The journal of one session, and the bundle it becomes.
+    """The journal of one session, and the bundle it becomes. `shown` gives a path as it may be printed.
 
     With `live` a directory that cannot be written costs one warning and another place, a full disk
     one warning and the rest of the capture: the program goes on. Otherwise they are errors.
     """
 
-    def __init__(self, *, live: bool) -> None:
+    def __init__(self, *, live: bool, shown: Callable[[Path | None], str]) -> None:
         self.broken = False
+        self._shown = shown
         self._live = live
         self._journal: Journal | None = None
         self._path: Path | None = None
@@ -56,7 +57,8 @@ class Spool:
             self._path = place
             if reasons:
                 warn(
-                    f"cannot write to the output directory ({reasons[0]}); the bundle goes to {shown(place)}"
+                    f"cannot write to the output directory ({reasons[0]}); the bundle goes to "
+                    f"{self._shown(place)}"
                 )
             return True
         if not self._live:
@@ -104,7 +106,7 @@ class Spool:
             if not self._live:
                 raise
             reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
-            warn(f"no bundle written: {reason}; {shown(self._journal.path)} holds the capture")
+            warn(f"no bundle written: {reason}; {self._shown(self._journal.path)} holds the capture")
             return None
         return result
 
@@ -112,15 +114,3 @@ class Spool:
 def warn(message: str) -> None:
     """Print one line on stderr; the program's own output stays as it is."""
     print(f"structdump: {message}", file=sys.stderr)  # noqa: T201 # the one line on stderr is the interface
-
-
-def shown(path: Path | None) -> str:
-    """Return `path` as a person may read it in a public log: relative, or with `~` for the home."""
-    if path is None:
-        return "nowhere"
-    for base, prefix in ((Path.cwd(), ""), (Path.home(), "~/")):
-        try:
-            return prefix + str(path.absolute().relative_to(base))
-        except ValueError:
-            continue
-    return str(path)

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from structdump.bundle.places import put
-from structdump.sources.spool import shown, warn
+from structdump.bundle.privacy import shown
+from structdump.sources.spool import warn
 
 _SECONDS = 120.0
 # In a process of its own: at the end of this one threads can't be started any more, which most stores
