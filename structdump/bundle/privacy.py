@@ -105,6 +105,10 @@ class Privacy:
         """Return the program's name as a file name may hold it."""
         return "program" if self._shapes else self._redactor.text(name)
 
+    def value(self, data: Data) -> Data:
+        """Return plain data of any form, redacted alone."""
+        return self._redacted(data)
+
     def message(self, text: str) -> str:
         """Return what is to be printed on the user's screen."""
         return self._redactor.text(text)

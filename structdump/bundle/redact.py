@@ -25,8 +25,8 @@ class Redactor:
 
     `home`, `user` and `hosts` default to those of this process, `secrets` to the values of environment
     variables whose names say secret. `patterns` are more regular expressions; what they match becomes
-    `<custom-N>`. Tokens are numbered by first appearance. Safe to share between threads. With
-    `enabled=False` every method gives back what it got.
+    `<custom-N>`. Tokens are numbered by first appearance, after those that `taken` names by label. Safe to
+    share between threads. With `enabled=False` every method gives back what it got.
 
     Raises ConfigError for a pattern that does not compile or that matches the empty text.
 
@@ -45,10 +45,11 @@ class Redactor:
         user: str | None = None,
         hosts: Iterable[str] | None = None,
         secrets: Iterable[str] | None = None,
+        taken: Mapping[str, int] | None = None,
     ) -> None:
         self.enabled = enabled
         own = [_compiled(pattern) for pattern in patterns]
-        self._tokens = Tokens()
+        self._tokens = Tokens(taken)
         identity = Identity.of(home, user, hosts, secrets) if enabled else Identity()
         self._rules = TextRules(self._tokens, identity, own)
 
@@ -56,6 +57,11 @@ class Redactor:
     def counts(self) -> dict[str, int]:
         """How many values each rule replaced, by rule name, sorted by it."""
         return self._tokens.counts
+
+    @property
+    def found(self) -> list[tuple[str, str, str]]:
+        """Label, value and token of each value that was replaced, in the order in which they appeared."""
+        return self._tokens.items()
 
     def text(self, text: str) -> str:
         """Return the text with every private value in it replaced by its token."""

@@ -71,6 +71,10 @@ _KEPT_TAIL = re.compile(
     r"|cuda|ao)/)|(?<=/vllm/)(?=vllm/)|(?<=/depyf/)(?=depyf/)|(?<=/triton/python/)(?=triton/)"
     r"|(?<=/sglang/python/)(?=sglang/)|(?<=/transformers/src/)(?=transformers/))"
 )
+# Of a file of torch's own, guards may leave out torch/ as well.
+_WITHIN_TORCH = re.compile(
+    r"_(?:dynamo|inductor|functorch|higher_order_ops|subclasses|export|library|prims|refs|decomp|logging)(?:/|$)"
+)
 _PACKAGES = re.compile(r"/(?=(?:site|dist)-packages/)")
 # Names with these endings are files; their name stays, since compile records need it.
 _ENDINGS = """
@@ -165,7 +169,7 @@ class Paths:
 
     def _folder(self, folder: str) -> str:
         """Shorten a relative folder up to what is the same on every machine."""
-        cut = _kept_from(f"/{folder}/")
+        cut = 0 if _WITHIN_TORCH.match(folder) else _kept_from(f"/{folder}/")
         if cut < 0:
             return self._tokens.replace("path", folder)
         return (self._tokens.replace("path", folder[: cut - 1]) if cut else "") + folder[max(cut - 1, 0) :]

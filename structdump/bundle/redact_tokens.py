@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 
 
 class Tokens:
-    """The table of one bundle: numbers tokens by first appearance. Safe to share between threads."""
+    """The table of one bundle: numbers tokens by first appearance. Safe to share between threads.
 
-    def __init__(self) -> None:
+    `taken` gives the highest number that each label has already in what is redacted once more.
+    """
+
+    def __init__(self, taken: Mapping[str, int] | None = None) -> None:
         self._lock = threading.Lock()
         self._tokens: dict[tuple[str, str], str] = {}
-        self._numbers: dict[str, int] = {}
+        self._numbers: dict[str, int] = dict(taken or {})
         self._counts: dict[str, int] = {}
 
     def get(self, label: str, value: str) -> str:
@@ -35,6 +39,11 @@ class Tokens:
         """Count a replacement by the rule (or by the label's own) and return the token."""
         self.count(rule or label)
         return self.get(label, value)
+
+    def items(self) -> list[tuple[str, str, str]]:
+        """Return label, value and token of each value, in the order in which they appeared."""
+        with self._lock:
+            return [(label, value, token) for (label, value), token in self._tokens.items()]
 
     @property
     def counts(self) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,16 +166,20 @@ def _file(reader: JournalReader, frames: TextFrames, rank: Rank) -> tuple[Bundle
 
 def finish(bundle: Bundle, laid: Laid, target: Path, overwrite: bool) -> WriteResult:
     """Put a bundle that is laid out at its target, as `write_bundle` does."""
-    path = _place(laid, target, overwrite)
+    path = place(laid.pieces, target, overwrite=overwrite)
     return WriteResult(path, laid.size, laid.raw_size, bundle.omitted, bundle.redactions, bundle.complete)
 
 
-def _place(laid: Laid, target: Path, overwrite: bool) -> Path:
+def place(pieces: Iterable[bytes], target: Path, *, overwrite: bool = False) -> Path:
+    """Write a file whole or not at all, for its owner alone; return the name that it got.
+
+    An existing target is kept and the next free name taken, unless `overwrite`. Raises OSError.
+    """
     part = target.with_name(f".structdump-{secrets.token_hex(8)}.part")
     fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         with open(fd, "wb") as file:  # noqa: PTH123  # takes over the descriptor
-            for piece in laid.pieces:
+            for piece in pieces:
                 file.write(piece)
             file.flush()
             os.fsync(file.fileno())

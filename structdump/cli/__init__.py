@@ -19,6 +19,7 @@ COMMANDS = {
     "table": ("structdump.cli.table:table", "A table of many bundles: Parquet, CSV or JSON lines."),
     "html": ("structdump.cli.html:html", "One self-contained page to read in a browser."),
     "repro": ("structdump.cli.repro:repro", "A script that compiles a graph of a bundle again."),
+    "share": ("structdump.cli.share:share", "A bundle made fit to be attached to a public issue."),
     "verify": ("structdump.cli.verify:verify", "Check that bundles are whole and consistent."),
     "recover": ("structdump.cli.recover:recover", "Bundles of the journals that killed processes left."),
     "schema": ("structdump.cli.schema:schema", "The JSON schemas of bundles and of settings."),

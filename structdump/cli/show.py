@@ -20,6 +20,7 @@ def show(
         bool, typer.Option("--breaks", help="graph breaks and recompiles, with stacks")
     ] = False,
     timeline: Annotated[bool, typer.Option("--timeline", help="phases of each compile")] = False,
+    private: Annotated[bool, typer.Option("--private", help="what redaction would change in it")] = False,
     full: Annotated[bool, typer.Option("--full", help="all compiles and kernels, however many")] = False,
     rank: WhichRank = None,
     as_json: Annotated[bool, typer.Option("--json", help="the bundle's head as JSON, without texts")] = False,
@@ -33,6 +34,15 @@ def show(
         return
     from structdump.bundle.rank_view import of_rank
 
+    if private:
+        from rich.console import Console
+
+        from structdump.bundle.share import private_values
+        from structdump.report.lines import print_lines
+        from structdump.report.shared import private_lines
+
+        print_lines(private_lines(private_values(loaded)), Console())
+        return
     view = of_rank(loaded, rank)
     if as_json:
         typer.echo(json.dumps(view.head(), indent=2))
