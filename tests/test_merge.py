@@ -312,3 +312,11 @@ def test_a_patch_makes_one_the_other(base, other):
 )
 def test_what_tells_ranks_apart(a, b, same):
     assert (canonical(a, "cuda:0") == canonical(b, "cuda:1")) is same
+
+
+def test_eight_devices_cost_less_than_a_third_more_than_one(tmp_path):
+    paths = [
+        rank_bundle(tmp_path, r, [*(graph(r, n) for n in range(60)), code(r), metrics(r)]) for r in range(8)
+    ]
+    done = structdump.merge(paths, tmp_path / "job.json.zst")
+    assert done.bytes < 1.3 * max(p.stat().st_size for p in paths)

@@ -92,7 +92,7 @@ def diff_ranks(source: Openable) -> RanksReport:
             print(report.first.ranks, report.first.how, report.first.function)
     """
     bundle = source if isinstance(source, LoadedBundle) else load(source)
-    if bundle.runs is None:
+    if not bundle.runs:
         raise UsageError("this is the bundle of one process; `structdump merge` makes one of all ranks")
     groups = rank_groups(bundle)
     reference, first_groups = in_shared_words(bundle, groups[0][0])

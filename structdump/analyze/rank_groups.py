@@ -22,8 +22,8 @@ def rank_groups(bundle: LoadedBundle) -> list[list[int]]:
     items = [c.ranks for c in bundle.compiles]
     items += [a.ranks for a in bundle.artifacts if a.kind in COMPILED]
     for number, owners in enumerate(items):
-        if owners is not None and len(owners) < len(ranks):
-            for rank in owners:
+        if owners is not None and have.keys() - set(owners):
+            for rank in have.keys() & set(owners):
                 have[rank].append(number)
     groups: dict[tuple[int, ...], list[int]] = {}
     for rank in ranks:

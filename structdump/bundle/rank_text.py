@@ -65,9 +65,10 @@ def canonical(text: str, device: str | None = None, *, hashes: bool = True) -> s
         'x: "f32[8]cuda:@", y: "f32[8]cuda:0"'
     """
     text = _TOKEN.sub(r"<\1>", normalise(text))
-    if device is None:
+    own = (device or "").rpartition(":")[2]
+    if not own.isdecimal() or not own.isascii():  # a merged bundle of unknown origin may say anything
         return text
-    text = _index(device.rpartition(":")[2]).sub("@", text)
+    text = _index(own).sub("@", text)
     return _HASHED.sub("<hash>", text) if hashes else text
 
 

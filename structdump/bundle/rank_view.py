@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pydantic import ValidationError
+
 from structdump.bundle import assemble
 from structdump.bundle.loaded import LoadedBundle
 from structdump.bundle.model import Artifact, Compile, Environment, OmittedCount
 from structdump.bundle.patch import apply_patch
-from structdump.errors import UsageError
+from structdump.errors import CorruptError, UsageError
 
 
 def all_ranks(bundle: LoadedBundle) -> list[int]:
@@ -28,7 +30,7 @@ def of_rank(bundle: LoadedBundle, rank: int | None = None) -> LoadedBundle:
     """Return a merged bundle as one rank has it (default: the first), or any other as it is.
 
     Artifacts keep their numbers, and `varies` tells which of the texts are another rank's.
-    Raises UsageError if there is no such rank.
+    Raises UsageError if there is no such rank, CorruptError if what is its own breaks the format.
 
     Example: `of_rank(load("job.json.zst"), 3).run.rank == 3`
     """
@@ -43,13 +45,17 @@ def of_rank(bundle: LoadedBundle, rank: int | None = None) -> LoadedBundle:
     own = bundle.runs[ranks.index(rank)]
     whole = bundle.bare()
     facts = whole.completeness.model_copy(deep=True, update={"verdict": own.verdict})
-    environment = apply_patch(whole.environment.model_dump(mode="json"), own.environment)
+    patched = apply_patch(whole.environment.model_dump(mode="json"), own.environment)
+    try:
+        environment = Environment.model_validate(patched)
+    except ValidationError:
+        raise CorruptError(f"the environment of rank {rank} breaks the format") from None
     view = whole.model_copy(
         update={
             "run": own.run.model_copy(update={"rank": rank}),
             "runs": None,
             "level": own.level or whole.level,
-            "environment": Environment.model_validate(environment),
+            "environment": environment,
             "completeness": facts,
             "compiles": [_compile_of(c, rank) for c in whole.compiles if has(c, rank)],
             "artifacts": [Artifact.model_construct(**a.__dict__) for a in bundle.artifacts if has(a, rank)],

@@ -26,9 +26,18 @@ def _identity(bundle: LoadedBundle) -> list[str]:
     found += [f"{n} artifacts have the number {seq}" for seq, n in numbers.items() if n > 1]
     if list(numbers) != sorted(numbers):
         found.append("the artifacts are not in the order of their numbers")
-    compiles = Counter(c.id for c in bundle.compiles)
-    found += [f"{n} compiles have the id {name}" for name, n in compiles.items() if n > 1]
-    unknown = {a.compile_id for a in bundle.artifacts if a.compile_id is not None} - compiles.keys()
+    compiles = {c.id for c in bundle.compiles}
+    # Ranks that compiled the same frame in different ways each have a record of it.
+    ranks = [run.rank for run in bundle.runs] if bundle.runs is not None else [0]
+    each = Counter((c.id, r) for c in bundle.compiles for r in (ranks if c.ranks is None else c.ranks))
+    alike = {name: n for (name, _), n in each.items() if n > 1}
+    found += [f"{n} compiles have the id {name}" for name, n in alike.items()]
+    if bundle.runs is not None:
+        found += [f"{n} runs have the rank {rank}" for rank, n in Counter(ranks).items() if n > 1]
+        lists = [*(c.ranks for c in bundle.compiles), *(a.ranks for a in bundle.artifacts)]
+        named = {rank for one in lists for rank in one or ()}
+        found += [f"rank {r} has compiles or artifacts, and no run" for r in sorted(named - set(ranks))]
+    unknown = {a.compile_id for a in bundle.artifacts if a.compile_id is not None} - compiles
     found += [f"artifacts belong to compile {name}, which is not listed" for name in sorted(unknown)]
     return found
 

@@ -32,7 +32,8 @@ def gather(group: Any = None, dst: int = 0, *, output: str | os.PathLike[str] | 
     the working directory. Without torch.distributed it is the bundle of this process alone.
 
     It raises nothing: what goes wrong is a warning on stderr. A rank that has nothing, or can't send it,
-    takes part in every step all the same, so that no other rank waits for it. With NCCL the data passes
+    takes part in every step all the same, so that no other rank waits for it; one that never calls this is
+    waited for until the group's timeout, as in any collective. With NCCL the data passes
     through the memory of the current device, 256 MiB at most.
 
     Example::
