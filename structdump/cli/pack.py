@@ -16,9 +16,16 @@ def pack(
     output: Annotated[
         str | None, typer.Option("--output", "-o", help="a directory or file name for the bundle")
     ] = None,
+    trace: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--trace", help="the TORCH_TRACE log of the same run, joined with the directory by content"
+        ),
+    ] = None,
     inductor_cache: Annotated[
         Path | None, typer.Option("--inductor-cache", help="an Inductor cache, for its best configs")
     ] = None,
+    merge: Annotated[bool, typer.Option("--merge", help="one bundle of all ranks, each text once")] = False,
     force: Annotated[bool, typer.Option("--force", help="overwrite")] = False,
     settings: dict[str, Any] = {},  # noqa: B006 # never changed
 ) -> None:
@@ -26,6 +33,12 @@ def pack(
     from structdump.sources.pack import pack as pack_sources
 
     for path in pack_sources(
-        sources, output, inductor_cache=inductor_cache, overwrite=force, **read_settings(settings)
+        sources,
+        output,
+        trace=trace or (),
+        inductor_cache=inductor_cache,
+        merge=merge,
+        overwrite=force,
+        **read_settings(settings),
     ):
         typer.echo(str(path))

@@ -14,6 +14,7 @@ from structdump.errors import SourceError
 MAX_BYTES = 64 << 20
 """Bytes of one file that are read at most; a larger file is listed without its text."""
 MAX_FILES = 100_000
+_RANK_DEPTH = 3
 MAX_DEPTH = 8
 
 LINK = "link outside the directory"
@@ -88,7 +89,8 @@ def list_files(root: Path) -> list[DumpFile]:
 def find_ranks(path: str | os.PathLike[str]) -> list[Rank]:
     """Return the dump directories under `path`, by rank: its `rank_…` folders, or else `path` itself.
 
-    vLLM puts one `rank_N` or `rank_N_dp_M` folder per process into its debug dump path.
+    vLLM puts one `rank_N` or `rank_N_dp_M` folder per process into its debug dump path; that may lie in
+    another folder.
 
     Example::
 
@@ -96,18 +98,35 @@ def find_ranks(path: str | os.PathLike[str]) -> list[Rank]:
             print(rank.rank, rank.dp_rank, rank.path)
     """
     root = Path(path)
-    found = []
-    try:
-        for child in root.iterdir():
-            parsed = parse_rank(child.name)
-            if parsed is not None and child.is_dir() and not child.is_symlink():
-                found.append(Rank(child, *parsed))
-    except OSError:
-        found = []
-    if found:
-        return sorted(found, key=lambda r: (r.rank or 0, r.dp_rank or 0, r.path.name))
+    for depth in range(1, _RANK_DEPTH + 1):
+        found = sorted(_ranks_at(root, depth), key=lambda r: (r.rank or 0, r.dp_rank or 0, str(r.path)))
+        if found:
+            return found
+        if depth == 1 and _holds_files(root):
+            break
     own = parse_rank(root.absolute().name)
     return [Rank(root, *own)] if own else [Rank(root)]
+
+
+def _holds_files(root: Path) -> bool:
+    try:
+        return any(child.is_file() for child in root.iterdir())
+    except OSError:
+        return True
+
+
+def _ranks_at(folder: Path, depth: int) -> Iterator[Rank]:
+    """Yield the `rank_…` folders that many levels down; a link leads nowhere."""
+    try:
+        children = sorted(child for child in folder.iterdir() if not child.is_symlink() and child.is_dir())
+    except OSError:
+        return
+    for child in children[:MAX_FILES]:
+        parsed = parse_rank(child.name)
+        if depth > 1:
+            yield from _ranks_at(child, depth - 1)
+        elif parsed is not None:
+            yield Rank(child, *parsed)
 
 
 def _walk(folder: Path, root: Path, real: Path, depth: int) -> Iterator[DumpFile]:
