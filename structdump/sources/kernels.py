@@ -132,9 +132,13 @@ def module_role(source: str) -> ModuleRole:
 def _infer_ops(code: OutputCode, text: str, known: Mapping[str, str]) -> None:
     bare = [item for item in code.kernels if not item.kernel.ops and item.kernel.backend == "cpp"]
     ops = {**known, **known_ops(text)} if bare else {}
+    every: dict[str, str] = {}
     for item in bare:
         name = item.kernel.name
-        item.kernel.ops = ops_from_name(name, ops) or ops_from_name(name, {**aten_ops(), **ops})
+        item.kernel.ops = ops_from_name(name, ops)
+        if not item.kernel.ops:
+            every = every or {**aten_ops(), **ops}
+            item.kernel.ops = ops_from_name(name, every)
         item.inferred += ["kernel.ops"] * bool(item.kernel.ops)
 
 

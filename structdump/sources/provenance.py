@@ -134,8 +134,13 @@ def ops_from_name(name: str, known: Mapping[str, str]) -> list[str]:
     match = _FUSED.fullmatch(name[:1000])
     if match is None:
         return []
-    possible = tuple(op for op in sorted(known) if op in match["ops"])
-    return [known[op] for op in _cut(match["ops"], 0, "", possible, {}) or []]
+    ops = match["ops"]
+    ends = [n for n, letter in enumerate(ops) if letter == "_"] + [len(ops)]
+    starts = [0, *(n + 1 for n in ends[:-1])]
+    # Far fewer than there are ops: what stands between any two underscores.
+    parts = {ops[start:end] for start in starts for end in ends if start < end}
+    possible = tuple(sorted(parts & known.keys()))
+    return [known[op] for op in _cut(ops, 0, "", possible, {}) or []]
 
 
 @functools.cache

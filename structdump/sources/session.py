@@ -110,6 +110,19 @@ class Session:
         if event.kind == "metrics" and event.compile_id is not None:
             self.note_compile(event.compile_id)  # torch sends them when a compile has ended
 
+    def skips(self, kind: str, name: str, stage: str | None) -> bool:
+        """Count an event that is dropped whatever compile it is of; return False if `record` must decide."""
+        if self.policy.functions:
+            return False
+        decision = self.policy.decide(kind, name, stage)
+        if decision.action != "drop":
+            return False
+        with self._lock:
+            if self.active and self._open():
+                self.counts["drop"] += 1
+                self._omit(decision.reason, "dropped")
+        return True
+
     def _record(self, event: Event) -> None:
         if event.kind in MADE:
             resolved = self.book.resolve(event.compile_id)

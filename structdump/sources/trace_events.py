@@ -83,6 +83,12 @@ class TraceMapper:
         """Tell whether `feed` looks into the metadata of records of this name."""
         return name in NAMED or shape(name).fact is not None
 
+    @staticmethod
+    def bulk(name: str) -> str | None:
+        """Return the stage of records of this name if they are bulk telemetry, which tells nothing else."""
+        what = shape(name)
+        return what.stage if what.kind == "trace" and what.fact is None and name not in NAMED else None
+
     def feed(self, r: TraceRecord) -> None:
         """Map one record: at most a few events, the last one being the record itself."""
         metadata = Once(r.metadata)

@@ -47,7 +47,7 @@ def _trace_structured(*args: Any, **kwargs: Any) -> Any:
 
 
 class _Seen:
-    __slots__ = ("alone", "eager", "explicit", "metadata", "name", "payload")
+    __slots__ = ("alone", "bulk", "eager", "explicit", "metadata", "name", "payload")
 
     def __init__(
         self, name: str, metadata: Once, payload: Once | None, explicit: Any, *, alone: bool = False
@@ -58,6 +58,7 @@ class _Seen:
         self.explicit = explicit
         self.alone = alone
         self.eager = TraceMapper.reads_metadata(name)
+        self.bulk = TraceMapper.bulk(name)
 
 
 def trace_seen(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Seen | None:
@@ -90,6 +91,8 @@ def trace_told(
 
 
 def _feed(seen: _Seen, session: Session) -> None:
+    if seen.bulk is not None and session.skips("trace", seen.name, seen.bulk):
+        return  # half of all records
     # `suppress_context` says that a record belongs to no compile, though one may be under way.
     compile_id, attempt = (None, None) if seen.alone else compile_context(seen.explicit)
     graph_id, direction = (None, None) if seen.alone else graph_context()
