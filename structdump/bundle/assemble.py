@@ -79,6 +79,9 @@ class Assembly:
         if not complete:
             bundle.completeness.verdict = "partial"
             bundle.completeness.reasons.append(CUT)
+            listed = {c.id for c in bundle.compiles}
+            begun = dict.fromkeys(a.compile_id for a in bundle.artifacts if a.compile_id is not None)
+            bundle.compiles += [Compile(id=id_) for id_ in begun if id_ not in listed]
         if not complete and bundle.artifacts:
             # The counts of what was dropped were lost with the end, but every event took a number.
             known_of = len(bundle.artifacts) + sum(o.dropped for o in bundle.omitted.values())

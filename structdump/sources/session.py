@@ -107,8 +107,9 @@ class Session:
         if not self.active:
             return
         self._record(event)
-        if event.kind == "metrics" and event.compile_id is not None:
-            self.note_compile(event.compile_id)  # torch sends them when a compile has ended
+        # Torch sends metrics when a compile has ended; one that never ends is known from its start.
+        if event.compile_id is not None and (event.kind == "metrics" or event.stage == "start"):
+            self.note_compile(event.compile_id)
 
     def skips(self, kind: str, name: str, stage: str | None) -> bool:
         """Count an event that is dropped whatever compile it is of; return False if `record` must decide."""

@@ -74,8 +74,11 @@ class Spool:
         try:
             self._journal.write(record)
         except OSError as error:
+            if not self._live:
+                raise UsageError(f"cannot write {self._journal.path}: {error.strerror or error}") from None
             self.broken = True
-            warn(f"capture ends early: {error.strerror or error}")
+            place = self._shown(self._journal.path)
+            warn(f"capture ends early: {error.strerror or error}; {place} holds what was seen by then")
 
     def write_text(self, digest: str, text: str) -> None:
         """Append a text, unless it is there already."""
@@ -106,7 +109,8 @@ class Spool:
             if not self._live:
                 raise
             reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
-            warn(f"no bundle written: {reason}; {self._shown(self._journal.path)} holds the capture")
+            if not self.broken:  # else it has been said
+                warn(f"no bundle written: {reason}; {self._shown(self._journal.path)} holds the capture")
             return None
         return result
 
