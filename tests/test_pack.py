@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import time
 from pathlib import Path
 
 import pytest
-from dump_samples import unpack
+from dump_samples import members, unpack
+from dump_trees import CANDIDATES, ninety_three
 from trace_logs import logs
 
 import structdump
@@ -201,3 +203,99 @@ def test_odd_files_in_a_dump_are_counted_and_not_read(tmp_path, capsys):
     assert facts.kept == 1
     assert len(bundle.completeness.reasons) >= 3
     assert capsys.readouterr().err == ""
+
+
+def test_a_folder_around_the_source_does_not_matter(tmp_path, capsys):
+    wrapped = unpack("llama_h200", tmp_path / "a" / "b" / "llama")
+    log = tmp_path / "t" / "trace" / "dedicated_log_torch_trace_abcd.log"
+    log.parent.mkdir(parents=True)
+    log.write_bytes(logs()["fullgraph"])
+    slash = tmp_path / "s" / "slash" / "__compiled_fn_1.a"
+    slash.mkdir(parents=True)
+    (slash / "b.0.py").write_text("class GraphModule: ...\n")
+    given = [str(tmp_path / name) for name in "ats"]
+    assert main(["pack", *given, "-o", str(tmp_path / "out")]) == 0
+    assert [Path(p).name for p in capsys.readouterr().out.split()] == [
+        "llama.json.zst", "abcd.json.zst", "slash.json.zst",
+    ]  # fmt: skip
+    bundle = structdump.load(tmp_path / "out" / "slash.json.zst")
+    assert [a.files for a in bundle.artifacts] == [["__compiled_fn_1.a/b.0.py"]]
+    (link := tmp_path / "l" / "link").parent.mkdir()
+    link.symlink_to(wrapped)
+    assert main(["pack", str(link.parent), "-o", str(tmp_path / "out")]) == 3
+
+
+@pytest.mark.parametrize("level", ["low", "medium", "full"])
+def test_the_command_accounts_for_93_files(tmp_path, level):
+    root = ninety_three(tmp_path / "dump")
+    output = tmp_path / "out.json.zst"
+    assert main(["pack", str(root), "-o", str(output), "--level", level]) == 0
+    bundle = structdump.load(output)
+    found = {p.name for p in root.iterdir()}
+    listed = {f for a in bundle.artifacts for f in a.files}
+    facts = bundle.completeness
+    parts = 3  # one call into a library per output code: an event without a file of its own
+    assert facts.kept + facts.indexed + facts.dropped == facts.seen == len(found) + parts == 93 + parts
+    assert listed <= found
+    assert len(found - listed) == facts.dropped == (len(CANDIDATES) if level == "low" else 0)
+    with_text = sum(a.digest is not None for a in bundle.artifacts)
+    assert with_text == facts.kept - (0 if level == "low" else parts)  # a call into a library has no text
+    assert sum(count.dropped for count in bundle.omitted.values()) == facts.dropped
+    assert verify(output) == []
+    if level == "full":
+        assert all(len(a.files) == 1 for a in bundle.artifacts)
+
+
+def test_a_warm_dump_says_that_it_is_warm_and_what_to_do(tmp_path, capsys):
+    unpack("vllm_warm", tmp_path / "job" / "rank_0_dp_0")
+    output = tmp_path / "warm.json.zst"
+    assert main(["pack", str(tmp_path / "job"), "-o", str(output)]) == 0
+    assert structdump.load(output).completeness.verdict == "warm"
+    capsys.readouterr()
+    assert main(["show", str(output)]) == 0
+    said = capsys.readouterr().out
+    assert "warm" in said
+    assert "TORCHINDUCTOR_FORCE_DISABLE_CACHES=1" in said
+    assert "VLLM_DISABLE_COMPILE_CACHE=1" in said
+
+
+def test_an_inductor_cache_brings_the_configs_that_the_dump_lacks(tmp_path, capsys):
+    dump = unpack("llama_h200", tmp_path / "llama")
+    hidden = "cpgk56nfdwvs2tga5f6cczcppj3o2jodwcr224u73vmryvm43xe2"  # where the first kernel lay
+    assert hidden in members("llama_h200")["__compiled_fn_1.kernel_118.py"]
+    cache = tmp_path / "cache"
+    (cache / "pg").mkdir(parents=True)
+    config = {"XBLOCK": 1, "R0_BLOCK": 1024, "num_warps": 8, "num_stages": 1}
+    (cache / "pg" / f"{'e' * 64}.best_config").write_text(json.dumps(config))
+    output = tmp_path / "out.json.zst"
+    command = ["pack", str(dump), "-o", str(output), "--force", "--inductor-cache"]
+    assert main([*command, str(cache)]) == 0
+    bundle = structdump.load(output)
+    (kernel,) = [k for k in bundle.kernels("triton_red_*") if k.best_config and k.best_config["XBLOCK"] == 1]
+    assert kernel.best_config == config
+    assert "kernel.best_config" in kernel.inferred
+    assert len(bundle.configs()) == 3
+    capsys.readouterr()
+    assert main([*command, str(tmp_path / "nowhere")]) == 3
+    assert "Inductor cache" in capsys.readouterr().err
+
+
+def test_names_of_every_sort_pass_through_the_command(tmp_path, capsys):
+    dump = Path(os.fsdecode(os.fsencode(tmp_path) + b"/odd \xff"))
+    names = [
+        b"__compiled_fn_1.gr\xff.0.py", b"full_code_for_<lambda>_0.py", b"full_code_for_a b_0.py",
+        b"__compiled_fn_1.a/b.0.py", b"__compiled_fn_-1.kernel_0.py", b"__compiled_fn_1.kernel_0.py.lock",
+        b"\x1b[2Jx",
+    ]  # fmt: skip
+    for name in names:
+        path = Path(os.fsdecode(os.fsencode(dump) + b"/" + name))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("def f(): ...\n")
+    assert main(["pack", str(dump), "-o", str(tmp_path), "--level", "full"]) == 0
+    said = capsys.readouterr().out.rstrip("\n")
+    assert said.isprintable()
+    bundle = structdump.load(said)
+    readable = {os.fsdecode(n).encode("utf-8", "backslashreplace").decode() for n in names}
+    assert {f for a in bundle.artifacts for f in a.files} == readable
+    assert main(["list", said]) == 0
+    assert "\x1b[2J" not in capsys.readouterr().out

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from structdump.bundle.merge import merge as merge_bundles
 from structdump.bundle.model import Run
 from structdump.bundle.redact import Redactor
 from structdump.config import DumpConfig
 from structdump.errors import SourceError, UsageError
 from structdump.sources.compiles import CompileBook
-from structdump.sources.depyf_dir import Report, find_ranks, read_directory
+from structdump.sources.dump_files import MAX_DEPTH, find_ranks, list_files
 from structdump.sources.event import Event
-from structdump.sources.join import Catalogue, with_files
 from structdump.sources.kernel_events import with_kernels
 from structdump.sources.log_files import find_logs, rank_of
 from structdump.sources.session import Session, Source
 from structdump.sources.target import SUFFIXES, resolve
 from structdump.sources.trace_events import TraceMapper
 from structdump.sources.trace_log import read_log
+
+# What one kind of source needs alone is imported where it is used: imports are most of a short run's time.
+if TYPE_CHECKING:
+    from structdump.sources.depyf_dir import Report
 
 LOGS = (".log", ".log.gz", ".log.zst")
 
@@ -53,6 +56,8 @@ def pack(
     """
     sources = [source] if isinstance(source, (str, os.PathLike)) else list(source)
     if merge:
+        from structdump.bundle.merge import merge as merge_bundles
+
         with tempfile.TemporaryDirectory(prefix="structdump-") as directory:
             parts = pack(sources, directory, trace=trace, inductor_cache=inductor_cache, **settings)
             target = _merged_name(sources, output)
@@ -94,6 +99,7 @@ def _merged_name(sources: Sequence[str | os.PathLike[str]], output: str | os.Pat
 def _units(source: Path) -> list[tuple[Path, int | None, Source]]:
     """Return what is to become a bundle of its own: path, rank, kind."""
     if source.is_dir():
+        source = _unwrapped(source)
         ranks = find_ranks(source)
         if any(r.path != source for r in ranks) or not _has_logs(source):
             return [(r.path, r.rank, "directory") for r in ranks]
@@ -104,6 +110,21 @@ def _units(source: Path) -> list[tuple[Path, int | None, Source]]:
             f"{source} is neither a dump directory nor a TORCH_TRACE log (.log, .log.gz, .log.zst)"
         )
     return [(log, rank_of(log), "trace_log") for log in find_logs(source)]
+
+
+def _unwrapped(folder: Path) -> Path:
+    """Return the folder that is all there is in `folder`, as an unpacked archive wraps what it holds."""
+    for _ in range(MAX_DEPTH):
+        try:
+            children = list(itertools.islice(folder.iterdir(), 2))
+        except OSError:
+            return folder
+        if len(children) != 1 or children[0].is_symlink() or not children[0].is_dir():
+            return folder
+        if any(file.parsed is not None for file in list_files(folder)):
+            return folder  # the name of a graph had a slash in it
+        folder = children[0]
+    return folder
 
 
 def _logs_of(units: list[tuple[Path, int | None, Source]], traces: list[Path]) -> dict[Path, Path]:
@@ -171,6 +192,9 @@ def _environment(book: CompileBook) -> dict[str, Any]:
 def _read_both(
     session: Session, path: Path, log: Path, inductor_cache: str | os.PathLike[str] | None
 ) -> None:
+    from structdump.sources.depyf_dir import read_directory
+    from structdump.sources.join import Catalogue, with_files
+
     catalogue = Catalogue()
     read_log(log, TraceMapper(with_kernels(catalogue.record), CompileBook()))
     events: list[Event] = []
@@ -187,6 +211,8 @@ def _read_both(
 
 
 def _read_directory(session: Session, path: Path, inductor_cache: str | os.PathLike[str] | None) -> None:
+    from structdump.sources.depyf_dir import read_directory
+
     _note(session, read_directory(path, session.record, session.book, inductor_cache=inductor_cache))
 
 
