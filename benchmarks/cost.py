@@ -7,7 +7,7 @@ machine that slows down slows them all. The time of a compile is that of the fir
 backward call. Printed are the medians. `hook` is the time spent in structdump's hooks, journal and
 environment included (`run.hook_seconds` of the bundle), and for depyf that in its two printing hooks
 alone, so at least that. Shares are of the plain compile time. `end` is the time from the last
-compile to the bundle on disk.
+compile to the bundle on disk. Below, the hook time of level full by what it records.
 """
 
 from __future__ import annotations
@@ -83,6 +83,26 @@ def time_depyf() -> list[float]:
     return spent
 
 
+def time_hooks() -> dict[str, float]:
+    """Put a clock around each of structdump's hooks; return the table that the seconds go to."""
+    from structdump.sources.hub import HUB
+
+    spent: dict[str, float] = {}
+    each = HUB.each
+
+    def clocked(hook: str, action: Any) -> None:
+        began = time.perf_counter()
+        try:
+            each(hook, action)
+        finally:
+            seen = action.args[0] if hook == "trace_structured" else None
+            row = f"hook: {hook}" if seen is None else f"hook: trace, {'bulk' if seen.bulk else 'all else'}"
+            spent[row] = spent.get(row, 0.0) + time.perf_counter() - began
+
+    HUB.each = clocked  # type: ignore[method-assign]
+    return spent
+
+
 def measure(mode: str, layers: int) -> dict[str, float]:
     """Compile once in this process and return what it took."""
     import torch
@@ -117,6 +137,7 @@ def measure(mode: str, layers: int) -> dict[str, float]:
         }  # fmt: skip
     import structdump
 
+    by_hook = time_hooks() if mode == "full" else {}
     with structdump.capture("run.json.zst", level=mode) as capture:
         seconds = compute()
         ended = time.perf_counter()
@@ -127,7 +148,7 @@ def measure(mode: str, layers: int) -> dict[str, float]:
     return {
         "compile": seconds, "hook": bundle.run.hook_seconds or 0.0, "end": end,
         "seen": bundle.completeness.seen, "kept": bundle.completeness.kept,
-        "raw": raw, "file": capture.result.bytes,
+        "raw": raw, "file": capture.result.bytes, **by_hook,
     }  # fmt: skip
 
 
@@ -144,7 +165,9 @@ def run(mode: str, layers: int) -> dict[str, float]:
 
 def table(layers: int, found: dict[str, list[dict[str, float]]]) -> None:
     """Print one table of medians."""
-    medians = {m: {k: statistics.median(r[k] for r in rows) for k in rows[0]} for m, rows in found.items()}
+    medians = {
+        m: {k: statistics.median(r.get(k, 0.0) for r in rows) for k in rows[0]} for m, rows in found.items()
+    }
     plain = medians.get("plain", {}).get("compile")
     rounds = len(next(iter(found.values())))
     print(f"\n{layers} layers, forward and backward, medians of {rounds}")
@@ -159,6 +182,10 @@ def table(layers: int, found: dict[str, list[dict[str, float]]]) -> None:
             line += f" {row['hook']:7.3f} {percent:>7} {row['end']:6.2f} {counts:>11}"
             line += f" {row['raw'] / 1024:8.0f} {row['file'] / 1024:8.1f}"
         print(line, flush=True)
+    by_hook = {k: v for k, v in medians.get("full", {}).items() if k.startswith("hook: ")}
+    for name, seconds in sorted(by_hook.items(), key=lambda item: -item[1]):
+        share = f"{100 * seconds / plain:.2f} %" if plain else ""
+        print(f"{name:>32} {seconds:7.3f} s {share:>8}", flush=True)
 
 
 def main() -> None:
