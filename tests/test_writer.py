@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sample_bundles import records, write_journal, write_small
 
-from structdump.bundle import codec, reader
+from structdump.bundle import assemble, codec, reader
 from structdump.bundle.journal import Journal
 from structdump.bundle.layout import OPENING
-from structdump.bundle.limits import DEFAULT, Meter
+from structdump.bundle.limits import DEFAULT, OWN, Meter
 from structdump.bundle.model import Artifact, Bundle
 from structdump.bundle.writer import recover, write_bundle, write_document
 from structdump.errors import NotABundleError
@@ -506,3 +507,22 @@ def test_whatever_is_recorded_adds_up_and_comes_back(
     if limit is None:
         assert dict(bundle.texts) == kept
     assert [a.name for a in bundle.artifacts] == [text for text, _, _ in items]
+
+
+def test_an_artifact_of_a_long_log_takes_little_memory() -> None:
+    line = json.dumps(
+        {"t": "artifact", "artifact": {
+            "seq": 1, "kind": "graph", "name": "a name of some length, which repeats", "stage": "post_grad",
+            "phase": None, "compile_id": "0/0", "attempt": 0, "direction": "forward", "language": "python",
+            "digest": "0" * 32, "size": 1, "nodes": 1, "changed": None, "omitted": None, "time": 0.5,
+        }}
+    )  # fmt: skip
+    assembly = assemble.Assembly(OWN)
+    tracemalloc.start()
+    count = 3000
+    for _ in range(count):
+        assembly.take(json.loads(line))
+    used = tracemalloc.get_traced_memory()[0] / count
+    tracemalloc.stop()
+    assert used < 1400  # bytes; 1,840 if each artifact has a set of field names of its own
+    assert len(assembly.finish([], complete=True).artifacts) == count

@@ -15,6 +15,7 @@ from structdump.errors import LimitError
 
 Rank = Callable[[Artifact], int]
 _KINDS = get_args(Kind)
+_REPEATED = {"kind", "name", "stage", "phase", "compile_id", "direction", "language", "omitted"}
 _M = TypeVar("_M", bound=Model)
 _STATE = (
     "producer", "run", "level", "config", "environment", "completeness", "compiles", "omitted", "redactions",
@@ -44,6 +45,8 @@ class Assembly:
         self._compiles: dict[str, Any] = {}
         self._artifacts: list[Artifact] = []
         self._problems: list[str] = []
+        self._known: dict[str, str] = {}
+        self._fields: dict[frozenset[str], set[str]] = {}
 
     def take(self, record: Mapping[str, Any]) -> Artifact | None:
         """Take one record; return its artifact, if it is one.
@@ -57,8 +60,15 @@ class Assembly:
             data = record.get("artifact")
             if isinstance(data, dict):  # pydantic deep-copies such defaults, which takes longer than all else
                 data = {"inferred": [], "files": [], **data}
+                for field in _REPEATED & data.keys():
+                    if isinstance(data[field], str):
+                        data[field] = self._known.setdefault(data[field], data[field])
             artifact = fit(Artifact, data, self._problems)
             if artifact is not None:
+                # A long log has hundreds of thousands; a set of names for each is two fifths of its memory.
+                own = artifact.model_fields_set
+                shared = self._fields.setdefault(frozenset(own), own)
+                object.__setattr__(artifact, "__pydantic_fields_set__", shared)
                 self._artifacts.append(artifact)
             return artifact
         if kind == "compile" and isinstance(record.get("compile"), dict):
