@@ -64,6 +64,9 @@ class DumpConfig(BaseModel):
     when: Literal["always", "failure"] = Field(
         "always", description="failure: write a bundle only if a compile failed or fell back"
     )
+    keep_raw: bool = Field(
+        False, description="under vLLM: depyf's own files as well, in the debug dump path beside the bundle"
+    )
 
     @field_validator("passes", "kernels", "configs", "functions", "kinds", "redact_patterns", mode="before")
     @classmethod

@@ -36,8 +36,7 @@ def with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
         settings = {k: v for k, v in given.items() if k in names and v not in (None, False)}
         if settings.pop("no_redact", False):
             settings["redact"] = "0"
-        if settings.get("every_pass") is True:
-            settings["every_pass"] = str(True)
+        settings = {k: str(v) if v is True else v for k, v in settings.items()}
         rest = {k: v for k, v in given.items() if k not in names}
         return command(settings=settings, **rest)
 
@@ -62,6 +61,8 @@ def _option(name: str) -> inspect.Parameter:
         return _flag("no_redact", "keep private values as they are")
     if name == "every_pass":
         return _flag(name, "record each Inductor pass at any level")
+    if name == "keep_raw":
+        return _flag(name, field.description or "")
     return _text(name, field.description or "")
 
 

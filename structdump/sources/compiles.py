@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ from structdump.bundle.model import (
     Recompile,
     SourceFrame,
     Status,
+    Subgraph,
 )
 from structdump.sources import reasons
 from structdump.sources.metrics import Metrics, read_metrics, span
@@ -70,12 +71,13 @@ class CompileBook:
         self.loads: list[str] = []
         self.names: Mapping[str, str] = {}
         self.unlabelled: str | None = None
+        self.piece_of: Callable[[str | None], Subgraph | None] = lambda _: None
 
     def resolve(self, compile_id: str | None) -> str | None:
         """Return the bundle's id of the compile that torch gives the id `compile_id` at this moment.
 
         torch uses an id again after `torch._dynamo.reset()`, and has none for what it compiles
-        outside of Dynamo; the trace mapper keeps `names` and `unlabelled` up to date.
+        outside of Dynamo; the trace mapper keeps `names`, `unlabelled` and `piece_of` up to date.
         """
         return self.unlabelled if compile_id is None else self.names.get(compile_id, compile_id)
 

@@ -24,6 +24,8 @@ from structdump.sources.spool import warn
 from structdump.sources.target import launcher_rank, program_name, resolve, resolve_url
 from structdump.sources.upload import shown_url, upload
 
+#: The capture of this whole process, if the environment asked for one: one item or none.
+PROCESSES: list[Process] = []
 #: The bundle that this process wrote last, if any: its path, or its URL.
 WRITTEN: list[Path | str] = []
 F = TypeVar("F", bound=Callable[..., Any])
@@ -119,20 +121,9 @@ def start(config: DumpConfig, *, overwrite: bool = False) -> Session:
     program = program_name()
     run = Run(program=program, argv=list(sys.argv), pid=os.getpid(), rank=rank, world_size=size)
 
-    def target() -> Path:
-        _refresh_rank(run)
-        name = session.privacy.program(program)
-        if config.output is not None and is_url(config.output):
-            session.url = resolve_url(
-                config.output, program=name, level=config.level, rank=run.rank, ranks=run.world_size
-            )
-            # Kept if the upload fails, and a killed process leaves its journal there.
-            return Path(tempfile.gettempdir(), f"{os.getpid()}-{session.url.rpartition('/')[2]}")
-        return resolve(config.output, program=name, level=config.level, rank=run.rank)
-
     session = Session(
         config,
-        target,
+        lambda: _target(session, config.output),
         run=run,
         environment=collect,
         wanted=functools.partial(_wanted, config, run),
@@ -150,14 +141,26 @@ def stop(session: Session) -> WriteResult | None:
         HUB.each("last", lambda s: collect_last(s) if s is session else None)
         HUB.detach(session)
         _refresh_rank(session.run)
-        failed = session.book.any_failed() if session.config.when == "failure" else True
-        result = session.finish(keep=failed)
-        if result is not None:
+        announced = session.result
+        result = session.finish(keep=_worth_it(session))
+        if result is not None and result is not announced:
             if session.url is not None:
                 session.url = upload(result.path, session.url, session.privacy.message)
             announce(session, result)
             WRITTEN[:] = [session.url or result.path]
     return session.result
+
+
+def checkpoint(session: Session) -> None:
+    """Write the bundle of what `session` has seen so far, if it has seen more than last time; it goes on."""
+    from structdump.sources.hooks import HUB, collect_last
+
+    HUB.each("last", lambda s: collect_last(s) if s is session else None)
+    _refresh_rank(session.run)
+    result = session.checkpoint() if _worth_it(session) else None
+    if result is not None:
+        announce(session, result)
+        WRITTEN[:] = [result.path]
 
 
 def announce(session: Session, result: WriteResult) -> None:
@@ -193,38 +196,74 @@ def size(count: int) -> str:
 def start_from_environment(environ: Mapping[str, str] | None = None) -> None:
     """Capture this process until it ends, as `STRUCTDUMP_*` say; called once torch._dynamo is imported.
 
-    A bad setting costs one warning that names the valid ones, and no capture.
+    A bad setting costs one warning that names the valid ones, and no capture. Does nothing the second time.
     """
     from structdump.errors import ConfigError
 
+    if PROCESSES:
+        return
     try:
         config = DumpConfig.resolve(environ=environ)
     except ConfigError as error:
         warn(f"not active: {error}")
         return
-    _Process(config)
+    PROCESSES.append(Process(config))
 
 
-class _Process:
+class Process:
     """The capture of a whole process, and of each child that it forks."""
 
     def __init__(self, config: DumpConfig) -> None:
         self.config = config
         self.session = start(config)
+        self.directory: str | None = None
         atexit.register(self.end)
         os.register_at_fork(after_in_child=self.forked)
-        util.register_after_fork(self, _Process.born)
+        util.register_after_fork(self, Process.born)
 
     def end(self) -> None:
+        """Write the bundle: the process ends."""
         stop(self.session)
+
+    def dump_to(self, directory: str) -> None:
+        """Let the bundle go to `directory`, from now on. After another directory it is a new bundle."""
+        if self.directory == directory:
+            return
+        if self.directory is not None:
+            stop(self.session)
+            self.session = start(self.config)
+        self.directory = directory
+        self._move()
+
+    def _move(self) -> None:
+        session, directory = self.session, self.directory
+        session.move(lambda: _target(session, f"{directory}{os.sep}"))
 
     def forked(self) -> None:
         """In a forked child the hub has let go of the parent's sessions: start one of its own."""
         self.session = start(self.config)
+        if self.directory is not None:
+            self._move()
 
     def born(self) -> None:
         """In a child of multiprocessing, which ends by os._exit and skips atexit: hook its own end."""
         util.Finalize(None, self.end, exitpriority=-100)
+
+
+def _target(session: Session, output: str | None) -> Path:
+    run = session.run
+    _refresh_rank(run)
+    name, level = session.privacy.program(run.program), session.config.level
+    session.url = None
+    if output is not None and is_url(output):
+        session.url = resolve_url(output, program=name, level=level, rank=run.rank, ranks=run.world_size)
+        # Kept if the upload fails, and a killed process leaves its journal there.
+        return Path(tempfile.gettempdir(), f"{os.getpid()}-{session.url.rpartition('/')[2]}")
+    return resolve(output, program=name, level=level, rank=run.rank)
+
+
+def _worth_it(session: Session) -> bool:
+    return session.config.when != "failure" or session.book.any_failed()
 
 
 def _refresh_rank(run: Run) -> None:

@@ -186,7 +186,7 @@ def _session(
 
 
 def _environment(book: CompileBook) -> dict[str, Any]:
-    return {"versions": dict(sorted(book.versions.items())), "extra": dict(book.framework)}
+    return {"versions": dict(sorted(book.versions.items()))}
 
 
 def _read_both(

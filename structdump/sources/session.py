@@ -30,6 +30,8 @@ from structdump.sources.spool import Spool
 
 #: Kinds that a compile makes: torch's id of them is not always unique, and sometimes missing.
 MADE = frozenset(get_args(Kind)) - {"event", "metrics", "cache", "trace"}
+#: Kinds that belong to the piece of a split graph that is being compiled, if their source does not say.
+PIECEWISE = frozenset({"graph", "pass", "candidate", "autotune", "ir"})
 Source = Literal["live", "directory", "trace_log", "merge"]
 
 
@@ -82,6 +84,7 @@ class Session:
         self._spool = Spool(live=source == "live", shown=self.privacy.place)
         self._omitted: dict[str, dict[str, int]] = {}
         self._errors: dict[tuple[str, str], int] = {}
+        self._saved = self._news = 0
         self._before: dict[tuple[Any, ...], str] = {}
         # Passes that change nothing hand in the same text dozens of times.
         self._prepared = functools.lru_cache(maxsize=4)(self._prepare)
@@ -130,6 +133,8 @@ class Session:
             if event.compile_id is None and resolved is not None:
                 event.inferred = [*event.inferred, "compile_id"]
             event.compile_id = resolved
+            if event.subgraph is None and event.kind in PIECEWISE:
+                event.subgraph = self.book.piece_of(resolved)
         decision = self.policy.decide(
             event.kind,
             event.name,
@@ -142,6 +147,7 @@ class Session:
             if not self._open():
                 return
             seq = sum(self.counts.values())
+            self._news += event.kind != "trace"
             self.counts["drop"] += 1  # until it is stored, so that the counts add up at any moment
             if decision.action == "drop":
                 self._omit(decision.reason, "dropped", event.size)
@@ -197,18 +203,39 @@ class Session:
         bundle.omitted.pop("unrecorded", None)
         return bundle
 
+    def move(self, target: Callable[[], Path]) -> None:
+        """Let the bundle go to `target()` instead; the journal stays where it is if it is open."""
+        with self._lock:
+            self._target = target
+            self._spool.move(target)
+
+    def checkpoint(self) -> WriteResult | None:
+        """Write the bundle as if the capture ended now; it goes on, and a later bundle replaces this one.
+
+        Returns None if nothing but telemetry was recorded since the last time, or if it could not be written.
+        """
+        with self._lock:
+            seen = sum(self.counts.values())
+            bundle = self.snapshot() if self._news else None
+            if bundle is None:
+                return None
+            result = self._spool.save(bundle, max_bytes=self.config.max_bytes, overwrite=self._overwrite)
+            if result is not None:
+                self._saved, self._news, self.result = seen, 0, result
+            return result
+
     def finish(self, *, keep: bool = True) -> WriteResult | None:
         """Write the bundle and remove the journal; returns None if there was nothing to write.
 
-        With `keep=False` nothing is written.
+        With `keep=False` nothing more is written.
         """
         with self._lock:
             if self.closed:
                 return self.result
             self.closed = True
-            if not keep:
+            if not keep or (self._saved and self._saved == sum(self.counts.values())):
                 self._spool.discard()
-                return None
+                return self.result
             if self.opened:
                 self._spool.write(self._state())
             self.result = self._spool.finish(max_bytes=self.config.max_bytes, overwrite=self._overwrite)
@@ -320,6 +347,7 @@ class Session:
         except Exception as error:  # noqa: BLE001 # a bundle without environment is better than none
             self.fail("environment", error)
             return {}
+        environment["extra"] = {**environment.get("extra", {}), **self.book.framework}
         return self.privacy.environment(environment)
 
     def _state(self) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from structdump.bundle.journal import Journal
-from structdump.bundle.writer import WriteResult, write_bundle
+from structdump.bundle.model import Bundle
+from structdump.bundle.writer import WriteResult, write_bundle, write_document
 from structdump.errors import UsageError
 
 
@@ -27,6 +28,7 @@ class Spool:
         self._journal: Journal | None = None
         self._path: Path | None = None
         self._texts: set[str] = set()
+        self._saved = False
 
     @property
     def opened(self) -> bool:
@@ -67,6 +69,34 @@ class Spool:
         warn(f"no capture: cannot write to the output directory: {reasons[0]}")
         return False
 
+    def move(self, target: Callable[[], Path]) -> None:
+        """Let the bundle of an open journal go to `target()`, if there can be one."""
+        if self._journal is None:
+            return
+        path = target()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            warn(f"cannot write to {self._shown(path.parent)}: {error.strerror or error}")
+            return
+        self._path, self._saved = path, False
+
+    def save(self, bundle: Bundle, *, max_bytes: int | None, overwrite: bool) -> WriteResult | None:
+        """Write `bundle` in the place of the one that this spool wrote before; the journal stays open."""
+        if self._path is None:
+            return None
+        try:
+            result = write_document(
+                bundle, self._path, max_bytes=max_bytes, overwrite=overwrite or self._saved
+            )
+        except Exception as error:
+            if not self._live:
+                raise
+            warn(f"no bundle written: {getattr(error, 'strerror', None) or error}")
+            return None
+        self._path, self._saved = result.path, True
+        return result
+
     def write(self, record: dict[str, Any]) -> None:
         """Append a record."""
         if self._journal is None or self.broken:
@@ -103,7 +133,9 @@ class Spool:
         self.write({"t": "end"})
         self._journal.close()
         try:
-            result = write_bundle(self._journal.path, self._path, max_bytes=max_bytes, overwrite=overwrite)
+            result = write_bundle(
+                self._journal.path, self._path, max_bytes=max_bytes, overwrite=overwrite or self._saved
+            )
             self._journal.discard()
         except Exception as error:  # in a live capture the program's own exit comes first
             if not self._live:

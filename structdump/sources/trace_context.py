@@ -200,6 +200,10 @@ class Pieces:
         """Note that the compile of `piece` begins."""
         self._current[compile_id] = piece
 
+    def now(self, compile_id: str | None) -> Subgraph | None:
+        """Return the piece that is being compiled, if vLLM has said so."""
+        return self._current.get(compile_id)
+
     def current(
         self, compile_id: str | None, what: Shape, name: str, heading: Heading
     ) -> tuple[Subgraph | None, bool]:

@@ -69,6 +69,7 @@ class TraceMapper:
         book.names = self._owners.names
         self._directions = Directions()
         self._pieces = Pieces()
+        book.piece_of = self._pieces.now
         self._facts = Facts(book, record, self._pieces.enter)
         if intern is not None:
             self._facts.intern = intern

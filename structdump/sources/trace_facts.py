@@ -177,7 +177,10 @@ class Facts:
         event.data = facts
 
     def _framework(self, _event: Event, _: Once, payload: Once) -> None:
-        self.book.framework["vllm"] = mapping(parsed(payload())) or self.book.framework.get("vllm", {})
+        facts = mapping(parsed(payload()))
+        if facts.get("model") == "unknown":  # vLLM's word for a config without a model
+            del facts["model"]
+        self.book.framework["vllm"] = {**self.book.framework.get("vllm", {}), **facts}
 
     def _piece(self, event: Event, _: Once, payload: Once) -> None:
         facts = mapping(parsed(payload()))

@@ -17,6 +17,7 @@ from __future__ import annotations
 from structdump.sources.hooks.assembly import collect_triton, install_triton
 from structdump.sources.hooks.bytecode import collect_code, install_bytecode
 from structdump.sources.hooks.failures import install_failures
+from structdump.sources.hooks.frameworks import collect_vllm
 from structdump.sources.hooks.graphs import install_depyf, install_graphs
 from structdump.sources.hooks.lowlevel import install_commands, install_ir
 from structdump.sources.hooks.modules import install_modules
@@ -44,7 +45,7 @@ HUB.points = (
 
 def collect_last(session: Session) -> None:
     """Record in `session` what is only known when a capture ends."""
-    for collect in (collect_code, collect_configs, collect_triton):
+    for collect in (collect_code, collect_configs, collect_triton, collect_vllm):
         try:
             collect(session)
         except Exception as error:  # noqa: BLE001 # what one cannot find must not cost what the others can

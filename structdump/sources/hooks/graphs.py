@@ -8,10 +8,11 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from structdump.bundle.graphs import measure_graph
+from structdump.bundle.graphs import count_ops, measure_graph
 from structdump.bundle.names import stage_of
 from structdump.sources.event import Event
 from structdump.sources.hooks.context import DIRECTIONS, compile_context, graph_context
+from structdump.sources.hooks.passes import differs, snapshot
 from structdump.sources.hooks.state import state_of
 from structdump.sources.hooks.swap import TABLE, swap_code
 from structdump.sources.hub import HUB
@@ -57,9 +58,21 @@ def _graph(bound: dict[str, Any], options: dict[str, Any], session: Session) -> 
     stage = stage_of(name)
     compile_id, attempt = compile_context()
     graph_id, direction = graph_context()
-    if (stage.stage, stage.phase) in TRACED and hasattr(TABLE, "trace_structured"):
+    traced = stage.pass_name is None and (stage.stage, stage.phase) in TRACED
+    if traced and hasattr(TABLE, "trace_structured"):
         state_of(session).measures[(compile_id, stage.stage, stage.phase)] = measure_graph(gm)
         return
+    changed: bool | None = None
+    data: dict[str, Any] = {} if stage.order is None else {"order": stage.order}
+    key, began = (id(gm), stage.pass_name), state_of(session).passes
+    if stage.pass_name and stage.phase == "before":
+        began[key] = snapshot(gm.graph)
+    elif stage.phase == "after" and key in began:
+        before = began.pop(key)
+        changed = differs(before, snapshot(gm.graph))
+        data["nodes_before"] = len(before) // 4
+        if changed:
+            data["ops_before"] = count_ops(before[::4])
     session.record(
         Event(
             kind="pass" if stage.pass_name else "graph",
@@ -73,6 +86,8 @@ def _graph(bound: dict[str, Any], options: dict[str, Any], session: Session) -> 
             language="python",
             text=lambda: gm.print_readable(print_output=False, **options),
             measure=lambda: measure_graph(gm),
+            changed=changed,
+            data=data or None,
         )
     )
 

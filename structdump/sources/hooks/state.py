@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import time
 import weakref
+from pathlib import Path
 from typing import Any
 
 from structdump.sources.event import Event
@@ -23,7 +25,8 @@ class State:
     `paths` the events of each kernel by the stem of its file, a hash of its source, so that several graphs
     may share one; `kernels` those without a file, by name. `tuned` holds what is known of a file's tuning.
     `passes` holds the graph as it was when a pass began, `printed` the last print of each graph, `bodies`
-    that of each loop's.
+    that of each loop's. `vllm` is vLLM's config, `files` are those of vLLM's own that were recorded, and
+    `since` is when this began, in seconds since the epoch.
     """
 
     def __init__(self, session: Session) -> None:
@@ -32,7 +35,7 @@ class State:
         self.paths: dict[str, list[Event]] = {}
         self.folders: dict[str, set[str]] = {}
         self.output_paths: set[str] = set()
-        self.passes: dict[int, list[Any]] = {}
+        self.passes: dict[Any, list[Any]] = {}
         self.printed: weakref.WeakKeyDictionary[Any, tuple[Any, str]] = weakref.WeakKeyDictionary()
         self.bodies: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self.nodes: weakref.WeakKeyDictionary[Any, tuple[list[Any], str]] = weakref.WeakKeyDictionary()
@@ -42,6 +45,9 @@ class State:
         self.commands: set[str] = set()
         self.autotuners: list[tuple[weakref.ref[Any], str | None]] = []
         recorder = with_kernels(functools.partial(self._measured, session.record), self._found)
+        self.vllm: Any = None
+        self.files: set[Path] = set()
+        self.since = time.time()
         self.mapper = TraceMapper(recorder, session.book, intern=_interned)
 
     def _measured(self, record: Any, event: Event) -> None:

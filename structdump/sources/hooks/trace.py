@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from structdump.sources.hooks.context import compile_context, graph_context
+from structdump.sources.hooks.frameworks import identify
 from structdump.sources.hooks.state import state_of
 from structdump.sources.hooks.swap import TABLE, swap_code
 from structdump.sources.hub import HUB
@@ -106,6 +107,8 @@ def _feed(seen: _Seen, session: Session) -> None:
         is_backward=None if direction is None else direction == "backward",
     )
     state_of(session).mapper.feed(record)
+    told = seen.name == "artifact" and seen.metadata().get("name") == "vllm_compilation_config"
+    identify(session, session.book.resolve(compile_id) if told else None, walk=told)
 
 
 def install_trace() -> Callable[[], None]:
