@@ -125,7 +125,7 @@ def test_without_a_dump_path_the_environment_is_enough(tmp_path):
     (path,) = tmp_path.glob("*.json.zst")
     bundle = structdump.load(path)
     assert bundle.environment.extra["vllm"]["compilation_config"]["mode"] == "VLLM_COMPILE"
-    assert {a.subgraph.name for a in bundle.graphs(stage="post_grad", phase="after")} == {
+    assert {a.subgraph.name for a in bundle.graphs(stage="post_grad")} == {
         "submod_0",
         "submod_2",
     }
