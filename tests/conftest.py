@@ -38,7 +38,7 @@ def clean_environment(caches: Path, **extra: str) -> dict[str, str]:
     return {**kept, "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"), "OMP_NUM_THREADS": "1", **extra}
 
 
-def python(*args: str | Path, caches: Path, cwd: Path, timeout: float = 280, **extra: str) -> Run:
+def python(*args: str | Path, caches: Path, cwd: Path, timeout: float = 600, **extra: str) -> Run:
     done = subprocess.run(
         [sys.executable, *map(str, args)],
         cwd=cwd,

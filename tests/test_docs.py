@@ -58,7 +58,7 @@ DIFFERENT_IS_FINE = 'structdump() { command structdump "$@" || [ "$1 $?" = "diff
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_the_examples_run(tmp_path):
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     environment = clean_environment(tmp_path / "caches")
@@ -71,7 +71,7 @@ def test_the_examples_run(tmp_path):
             ["sh", "-e", "-c", DIFFERENT_IS_FINE + code] if language == "sh" else [sys.executable, "-c", code]
         )
         done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600, check=False
         )
         assert done.returncode == 0, f"{code}\n{done.stdout}\n{done.stderr}"
     assert {p.name for p in tmp_path.glob("*.json.zst")} >= {"run.json.zst", "full.json.zst", "step.json.zst"}

@@ -350,7 +350,7 @@ def command(*args: str | Path, folder: Path, caches: Path) -> subprocess.Complet
         env=clean_environment(caches),
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=600,
         check=False,
     )
 

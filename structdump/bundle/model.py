@@ -295,7 +295,7 @@ class RankRun(Model):
 
     rank: int = Field(description="its rank, or the number by which `ranks` name it; no two are the same")
     run: Run = Run()
-    level: str | None = Field(None, description="if it is not the bundle's")
+    level: Literal["low", "medium", "full"] | None = Field(None, description="if it is not the bundle's")
     environment: dict[str, Any] = Field(
         {}, description="JSON merge patch (RFC 7396) from the bundle's environment to this process's"
     )
