@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from structdump.bundle.journal import Journal
+from structdump.bundle.journal import SUFFIX, Journal, beside
 from structdump.bundle.model import Bundle
 from structdump.bundle.writer import WriteResult, write_bundle, write_document
 from structdump.errors import UsageError
@@ -52,7 +52,7 @@ class Spool:
         for place in (path, *spare):
             try:
                 place.parent.mkdir(parents=True, exist_ok=True)
-                self._journal = Journal.create(place.with_name(place.name + ".journal"))
+                self._journal = _create(place)
             except OSError as error:
                 reasons.append(error.strerror or str(error))
                 continue
@@ -145,6 +145,13 @@ class Spool:
                 warn(f"no bundle written: {reason}; {self._shown(self._journal.path)} holds the capture")
             return None
         return result
+
+
+def _create(target: Path) -> Journal:
+    try:
+        return Journal.create(target.with_name(target.name + SUFFIX))
+    except FileExistsError:  # of another process that writes to this name, or that died
+        return Journal.create(beside(target))
 
 
 def warn(message: str) -> None:
