@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from structdump.bundle.model import Autotune, Direction, Kernel, Kind, Phase, Subgraph
+from structdump.bundle.model import Artifact, Autotune, Direction, Kernel, Kind, Phase, Subgraph
+from structdump.bundle.normal import normalise
 
 Text = str | Callable[[], str | None] | None
 Measure = Callable[[], tuple[int, dict[str, int]]]
@@ -46,3 +47,30 @@ class Event:
     inferred: list[str] = field(default_factory=list)
     unavailable: str | None = None
     size: int | None = None
+
+
+def described(event: Event, number: int) -> Artifact:
+    """Return the artifact that an event becomes as its `number`th, without text, counts and tuning.
+
+    Example::
+
+        described(Event("graph", "AFTER POST GRAD", stage="post_grad"), 7).seq  # 7
+    """
+    return Artifact.model_construct(
+        seq=number,
+        kind=event.kind,
+        stage=event.stage,
+        name=normalise(event.name),
+        phase=event.phase,
+        compile_id=event.compile_id,
+        attempt=event.attempt or None,
+        graph_id=event.graph_id,
+        direction=event.direction,
+        subgraph=event.subgraph,
+        language=event.language,
+        changed=event.changed,
+        data=event.data,
+        kernel=event.kernel,
+        files=event.files,
+        inferred=event.inferred,
+    )

@@ -165,14 +165,14 @@ def checkpoint(session: Session) -> None:
 
 def announce(session: Session, result: WriteResult) -> None:
     """Print the one line: path, size, level, and what was left out or redacted."""
-    counts = session.counts
-    parts = [f"{counts['keep']} kept", f"{counts['index']} indexed"]
-    if counts["drop"]:
-        parts.append(f"{counts['drop']} counted only")
+    tally = session.tally
+    parts = [f"{tally.kept} kept", f"{tally.indexed} indexed"]
+    if tally.dropped:
+        parts.append(f"{tally.dropped} counted only")
     if session.privacy.counts:
         parts.append(f"{sum(session.privacy.counts.values())} values redacted")
-    if session.errors:
-        parts.append(f"{session.errors} hook errors")
+    if tally.errors:
+        parts.append(f"{tally.errors} hook errors")
     place = session.privacy.place(result.path) if session.url is None else shown_url(session.url)
     warn(f"wrote {place} ({size(result.bytes)}, level {session.policy.level}: {', '.join(parts)})")
 

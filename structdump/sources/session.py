@@ -25,8 +25,9 @@ from structdump.select.policy import Policy
 from structdump.sources.clock import Clock
 from structdump.sources.compiles import CompileBook
 from structdump.sources.completeness import verdict
-from structdump.sources.event import Event
+from structdump.sources.event import Event, described
 from structdump.sources.spool import Spool
+from structdump.sources.tally import Tally
 
 #: Kinds that a compile makes: torch's id of them is not always unique, and sometimes missing.
 MADE = frozenset(get_args(Kind)) - {"event", "metrics", "cache", "trace"}
@@ -74,7 +75,6 @@ class Session:
         self.paused = False
         self.closed = False
         self.clock = Clock()
-        self.counts = {"keep": 0, "index": 0, "drop": 0}
         self._wanted = wanted
         self._source = source
         self._target = target
@@ -82,8 +82,7 @@ class Session:
         self._overwrite = overwrite
         self._lock = threading.RLock()
         self._spool = Spool(live=source == "live", shown=self.privacy.place)
-        self._omitted: dict[str, dict[str, int]] = {}
-        self._errors: dict[tuple[str, str], int] = {}
+        self.tally = Tally()
         self._saved = self._news = 0
         self._before: dict[tuple[Any, ...], str] = {}
         # Passes that change nothing hand in the same text dozens of times.
@@ -94,11 +93,6 @@ class Session:
     def active(self) -> bool:
         """Whether events are still wanted."""
         return not (self.closed or self.paused or self._spool.broken)
-
-    @property
-    def errors(self) -> int:
-        """How many hook errors were noted."""
-        return sum(self._errors.values())
 
     @property
     def opened(self) -> bool:
@@ -123,8 +117,8 @@ class Session:
             return False
         with self._lock:
             if self.active and self._open():
-                self.counts["drop"] += 1
-                self._omit(decision.reason, "dropped")
+                self.tally.begin()
+                self.tally.omit(decision.reason, "dropped")
         return True
 
     def _record(self, event: Event) -> None:
@@ -146,11 +140,10 @@ class Session:
         with self._lock:
             if not self._open():
                 return
-            seq = sum(self.counts.values())
+            seq = self.tally.begin()
             self._news += event.kind != "trace"
-            self.counts["drop"] += 1  # until it is stored, so that the counts add up at any moment
             if decision.action == "drop":
-                self._omit(decision.reason, "dropped", event.size)
+                self.tally.omit(decision.reason, "dropped", event.size)
                 return
         artifact = self._describe(event, seq)
         text: str | None = None
@@ -170,8 +163,7 @@ class Session:
         """Note that a hook failed. The same failure is stored once and counted."""
         message = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
         with self._lock:
-            key = (hook, normalise(message)[:2000])
-            self._errors[key] = self._errors.get(key, 0) + 1
+            self.tally.fail(hook, normalise(message)[:2000])
 
     def note_compile(self, compile_id: str) -> None:
         """Journal what is known of a compile by now, so that a killed process leaves it."""
@@ -215,7 +207,7 @@ class Session:
         Returns None if nothing but telemetry was recorded since the last time, or if it could not be written.
         """
         with self._lock:
-            seen = sum(self.counts.values())
+            seen = self.tally.seen
             bundle = self.snapshot() if self._news else None
             if bundle is None:
                 return None
@@ -233,7 +225,7 @@ class Session:
             if self.closed:
                 return self.result
             self.closed = True
-            if not keep or (self._saved and self._saved == sum(self.counts.values())):
+            if not keep or (self._saved and self._saved == self.tally.seen):
                 self._spool.discard()
                 return self.result
             if self.opened:
@@ -248,33 +240,14 @@ class Session:
         self._spool.abandon()
 
     def _describe(self, event: Event, seq: int) -> Artifact:
-        nodes = ops = None
+        artifact = described(event, seq)
+        artifact.autotune = self._trimmed(event.autotune)
         if event.measure is not None:
             try:
-                nodes, ops = event.measure()
+                artifact.nodes, artifact.ops = event.measure()
             except Exception as error:  # noqa: BLE001 # a graph that cannot be counted is still a graph
                 self.fail(f"measure of {event.name}", error)
-        return Artifact.model_construct(
-            seq=seq,
-            kind=event.kind,
-            stage=event.stage,
-            name=normalise(event.name),
-            phase=event.phase,
-            compile_id=event.compile_id,
-            attempt=event.attempt or None,
-            graph_id=event.graph_id,
-            direction=event.direction,
-            subgraph=event.subgraph,
-            language=event.language,
-            nodes=nodes,
-            ops=ops,
-            changed=event.changed,
-            data=event.data,
-            kernel=event.kernel,
-            autotune=self._trimmed(event.autotune),
-            files=event.files,
-            inferred=event.inferred,
-        )
+        return artifact
 
     def _trimmed(self, autotune: Autotune | None) -> Autotune | None:
         if autotune is None or not self.policy.trims_choices(autotune.operation):
@@ -287,11 +260,10 @@ class Session:
             if text is not None:
                 stored, artifact.digest, artifact.bytes, omitted = self._prepared(artifact.kind, text)
                 self._compare(artifact)
-            self.counts["drop"] -= 1
-            self.counts["keep" if omitted is None else "index"] += 1
+            self.tally.settle(kept=omitted is None)
             if omitted is not None:
                 artifact.omitted = omitted
-                self._omit(omitted.reason, "indexed", omitted.bytes)
+                self.tally.omit(omitted.reason, "indexed", omitted.bytes)
             data = self.privacy.artifact(artifact.model_dump(exclude_defaults=True))
             if stored is not None and artifact.digest is not None:
                 if artifact.kind in ("graph", "pass") and artifact.language == "python":
@@ -317,11 +289,6 @@ class Session:
             self._before[key] = artifact.digest
         elif key in self._before and artifact.changed is None:
             artifact.changed = self._before.pop(key) != artifact.digest
-
-    def _omit(self, reason: str, how: str, size: int | None = None) -> None:
-        count = self._omitted.setdefault(reason, {"indexed": 0, "dropped": 0, "bytes": 0})
-        count[how] += 1
-        count["bytes"] += size or 0
 
     def _open(self) -> bool:
         if self.opened:
@@ -359,20 +326,9 @@ class Session:
             "t": "state",
             "environment": self._collect_environment(),
             "compiles": [self.privacy.compile(c.model_dump(exclude_defaults=True)) for c in compiles],
-            "completeness": self.privacy.completeness(
-                {
-                    **self._verdict(),
-                    "seen": sum(self.counts.values()),
-                    "kept": self.counts["keep"],
-                    "indexed": self.counts["index"],
-                    "dropped": self.counts["drop"],
-                }
-            ),
-            "omitted": self.privacy.omitted(self._omitted),
-            "hook_errors": [
-                self.privacy.hook_error({"hook": h, "error": e, "count": n})
-                for (h, e), n in self._errors.items()
-            ],
+            "completeness": self.privacy.completeness({**self._verdict(), **self.tally.totals()}),
+            "omitted": self.privacy.omitted(self.tally.omitted),
+            "hook_errors": [self.privacy.hook_error(e) for e in self.tally.hook_errors()],
             "run": self.privacy.run(self.run.model_dump()),
         }
         state["redactions"] = self.privacy.counts
